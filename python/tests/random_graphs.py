@@ -315,6 +315,74 @@ class Draw:
         e = build.apply("exp", build.apply("sub", x, back(build.reduce("max", x, [place]))))
         return build.apply("div", e, back(build.reduce("sum", e, [place])))
 
+    # -- a second axis of rows
+
+    def of_rows(self, x, width=None):
+        """A tensor of the pool of rows and one fixed axis, of the dtype of x; None where there is none."""
+        found = [y for y in self.pool if len(y.shape) == 2 and len(y.rows) == 1 and isinstance(y.shape[0], str)]
+        found = [y for y in found if width is None or y.shape[1] == width]
+        return self.cast(self.random.choice(found), x.dtype) if found else None
+
+    def draw_pairs(self, x):
+        """Products, differences or distances of rows and rows, of which some may be left out."""
+        x = self.of_rows(x if kind_of(x.dtype) != BOOLS else self.pool[0])
+        if x is None or kind_of(x.dtype) == BOOLS:
+            return None
+        y = self.of_rows(x, x.shape[1])
+        if self.random.random() < 0.5:
+            made = build.contract(x, y, "ak", "bk", "ab")
+        else:
+            off = build.apply("sub", build.with_axis(x, 1, y.shape[0]), build.with_axis(y, 0, x.shape[0]))
+            if self.random.random() < 0.3:
+                return off
+            made = build.reduce("sum", build.apply("mul", off, off), [2])
+        if kind_of(x.dtype) == FLOATS and self.random.random() < 0.4:
+            made = build.apply(self.random.choice(["sqrt", "tanh", "neg"]), made)
+        if kind_of(x.dtype) == FLOATS and self.random.random() < 0.4:
+            own, other = (build.select(one, 1, 0) for one in (x, y))
+            test = self.random.choice(["lt", "eq", "ne"])
+            mask = build.apply(test, build.with_axis(own, 1, y.shape[0]), build.with_axis(other, 0, x.shape[0]))
+            made = build.apply("where", mask, made, build.filled(-math.inf, made.dtype, made.shape))
+        return made
+
+    def draw_attention(self, x):
+        """Softmax over rows and a sum of rows by it, with the scores of a head or of several."""
+        scores = self.draw_pairs(x)
+        if scores is None or kind_of(scores.dtype) != FLOATS:
+            return None
+        place = self.random.randrange(2)
+        largest = build.reduce("max", scores, [place])
+        if self.random.random() < 0.4:
+            is_low = build.apply("eq", largest, build.filled(-math.inf, largest.dtype, largest.shape))
+            largest = build.apply("where", is_low, build.filled(0, largest.dtype, largest.shape), largest)
+        weight = build.apply("exp", build.apply("sub", scores, build.with_axis(largest, place, scores.shape[place])))
+        total = build.reduce("sum", weight, [place])
+        self.pool += [scores, weight, total]
+        share = build.apply("div", weight, build.with_axis(total, place, scores.shape[place]))
+        labels = "abcd"[: len(scores.shape)]
+        values = [y for y in self.pool if len(y.shape) == 2 and y.shape[0] == scores.shape[place]]
+        if not values or kind_of(values[-1].dtype) == BOOLS:
+            return share
+        value = self.cast(self.random.choice(values), share.dtype)
+        kept = labels.replace(labels[place], "")
+        return build.contract(share, value, labels, labels[place] + "z", kept + "z")
+
+    draw_more_attention = draw_attention
+
+    def draw_nearest(self, x):
+        """The first rows in the order of scores: their numbers, or what these rows have."""
+        scores = self.draw_pairs(x)
+        if scores is None or len(scores.shape) != 2:
+            return None
+        places = build.sort(scores, 1, self.random.choice([1, 3, 5]), self.random.random() < 0.5)
+        numbers = build.gather(scores, places, [axis(0), None])
+        self.pool += [places, numbers]
+        there = [y for y in self.pool if len(y.shape) == 2 and y.shape[0] == scores.shape[1] and isinstance(y.shape[1], int)]
+        if not there:
+            return numbers
+        y = self.random.choice(there)
+        return build.gather(y, build.with_axis(places, 2, y.shape[1]), [None, axis(2)])
+
     # -- the program
 
     def program(self, first_output=None):

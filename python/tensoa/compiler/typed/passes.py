@@ -3,13 +3,16 @@
 """Passes on typed tensors: what every target needs, and the same function with less work. Each is a rule on one tensor."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from tensoa.compiler.typed import build, interpret
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.operations import Affine, axis
 from tensoa.compiler.typed.program import Program, rebuilt, transformed
-from tensoa.compiler.typed.tensors import Tensor
+from tensoa.compiler.typed.tensors import Shape, Tensor
 from tensoa.dtypes import DTYPES, INT64
 
 Rule = Callable[[Tensor], Tensor | None]
@@ -54,6 +57,20 @@ def fold(tensor: Tensor) -> Tensor | None:
     return build.constant(interpret.constant_value(tensor), tensor.dtype)
 
 
+def exact_reciprocal(tensor: Tensor) -> Tensor | None:
+    """A quotient by a power of two is the product with its reciprocal, which has the same bits."""
+    if not _is_map(tensor, "div") or not tensor.dtype.is_float or not is_constant(tensor.args[1]):
+        return None
+    x, y = tensor.args
+    base = y.args[0] if isinstance(y.op, ops.View) else y
+    assert isinstance(base.op, ops.Constant)
+    mantissa, exponent = np.frexp(base.op.data.astype(np.float64))
+    if not np.all((np.abs(mantissa) == 0.5) & (np.abs(exponent) <= 10)):
+        return None
+    reciprocal = build.constant(1 / base.op.data, tensor.dtype)
+    return build.apply("mul", x, build.view(reciprocal, y.shape, y.op.index) if isinstance(y.op, ops.View) else reciprocal)
+
+
 def narrow_places(tensor: Tensor) -> Tensor | None:
     """Places that were int32 before they became int64 are read as such."""
     if not isinstance(tensor.op, (ops.Gather, ops.Scatter)):
@@ -67,20 +84,142 @@ def narrow_places(tensor: Tensor) -> Tensor | None:
     return rebuilt(tensor, (x, short))
 
 
+def is_selection(tensor: Tensor) -> bool:
+    """Whether it has the numbers that an order along rows found; they are made with the order."""
+    if not isinstance(tensor.op, ops.Gather) or not isinstance(tensor.args[1].op, ops.Sort):
+        return False
+    (x, places), order = tensor.args, tensor.args[1].op
+    index = tuple(None if i == order.axis else axis(i) for i in range(len(x.shape)))
+    is_along_rows = isinstance(x.shape[order.axis], str)
+    return is_along_rows and x is places.args[0] and _same_but_ones(tensor.op.index, index, places.shape)
+
+
+def _same_but_ones(index: Sequence[Affine | None], other: Sequence[Affine | None], shape: Shape) -> bool:
+    """Whether two indices are the same; the coordinate of an axis of size 1 may be left out."""
+    return all(one == two or (one == Affine(0, ()) and shape[i] == 1) for i, (one, two) in enumerate(zip(index, other)))
+
+
 def is_row_gather(tensor: Tensor) -> bool:
-    """Whether it reads other rows."""
-    return isinstance(tensor.op, ops.Gather) and isinstance(tensor.args[0].shape[tensor.op.axis], str)
+    """Whether it reads other rows, at places."""
+    is_far = isinstance(tensor.op, ops.Gather) and isinstance(tensor.args[0].shape[tensor.op.axis], str)
+    return is_far and not is_selection(tensor)
+
+
+def joined_rows(tensor: Tensor) -> list[int]:
+    """The axes of rows of the first argument that a sum, a product or an order goes along."""
+    op, rows = tensor.op, [i for arg in tensor.args[:1] for i, size in enumerate(arg.shape) if isinstance(size, str)]
+    if isinstance(op, ops.Reduce):
+        return [i for i in rows if i in op.axes]
+    if isinstance(op, ops.Contract):
+        return [i for i in rows if op.left[i] not in op.out]
+    return [i for i in rows if i == op.axis] if isinstance(op, (ops.Sort, ops.Scan)) else []
+
+
+def gather_of_views(tensor: Tensor) -> Tensor | None:
+    """What is gathered along an axis that a view has as it is, is gathered of what the view is of."""
+    if not isinstance(tensor.op, ops.Gather) or not isinstance(tensor.args[0].op, ops.View):
+        return None
+    (x, places), place = tensor.args, tensor.op.axis
+    using = [i for i, one in enumerate(_index_of(x)) if any(number == place for number, _ in one.terms)]
+    if len(using) != 1 or _index_of(x)[using[0]] != axis(place) or x.args[0].shape[using[0]] != x.shape[place]:
+        return None
+    outer = [Affine(0, ()) if one is None else one for one in tensor.op.index]
+    index = [None if i in using else build.composed(outer, one) for i, one in enumerate(_index_of(x))]
+    return build.gather(x.args[0], places, index)
+
+
+def one_axis_of_rows(tensor: Tensor) -> Tensor | None:
+    """What is joined along two axes of rows is joined along one after the other."""
+    over = joined_rows(tensor)
+    if len(over) < 2:
+        return None
+    op, args = tensor.op, tensor.args
+    if isinstance(op, ops.Contract):
+        return build.reduce("sum", build.contract(args[0], args[1], op.left, op.right, op.left[over[0]] + op.out), [0])
+    assert isinstance(op, ops.Reduce)
+    others = [i for i in op.axes if i != over[0]]
+    return build.reduce(op.fn, build.reduce(op.fn, args[0], others), [over[0] - sum(i < over[0] for i in others)])
 
 
 def products_of_rows(tensor: Tensor) -> Tensor | None:
     """A sum of products over all rows: the products of each row, and their sum."""
-    if not isinstance(tensor.op, ops.Contract):
+    over = joined_rows(tensor)
+    if not isinstance(tensor.op, ops.Contract) or len(over) != 1 or any(len(one.rows) > 1 for one in (*tensor.args, tensor)):
         return None
     op, (x, y) = tensor.op, tensor.args
-    summed = [label for label, size in zip(op.left, x.shape) if isinstance(size, str) and label not in op.out]
-    if len(summed) != 1:
+    if tensor.rows:
         return None
-    return build.reduce("sum", build.contract(x, y, op.left, op.right, summed[0] + op.out), [0])
+    return build.reduce("sum", build.contract(x, y, op.left, op.right, op.left[over[0]] + op.out), [0])
+
+
+class Softmax(NamedTuple):
+    """exp(scores - reference): `largest` of the scores along some axes, that is the reference, but 0 for -infinity where
+    `is_safe`; `kept`: the axes that `largest` has.
+    """
+
+    scores: Tensor
+    largest: Tensor
+    reference: Tensor
+    kept: tuple[int, ...]
+
+    @property
+    def is_safe(self) -> bool:
+        return self.reference is not self.largest
+
+
+def softmax_of(tensor: Tensor) -> Softmax | None:
+    """The weights of a softmax, before they are divided by their sum."""
+    off = tensor.args[0] if _is_map(tensor, "exp") else tensor
+    if not _is_map(off, "sub") or not isinstance(off.args[1].op, ops.View):
+        return None
+    scores, reference = off.args[0], off.args[1].args[0]
+    largest = reference
+    if _is_map(reference, "where"):
+        largest = reference.args[2]
+        is_low = build.apply("eq", largest, build.filled(-math.inf, largest.dtype, largest.shape))
+        if reference.args[:2] != (is_low, build.filled(0, largest.dtype, largest.shape)):
+            return None
+    if not isinstance(largest.op, ops.Reduce) or largest.op.fn != "max" or largest.args[0] is not scores:
+        return None
+    kept = tuple(i for i in range(len(scores.shape)) if i not in largest.op.axes)
+    is_repeated = off.args[1] is build.view(reference, scores.shape, [axis(i) for i in kept])
+    return Softmax(scores, largest, reference, kept) if is_repeated else None
+
+
+def _is_map(tensor: Tensor, fn: str) -> bool:
+    return isinstance(tensor.op, ops.Map) and tensor.op.fn == fn
+
+
+def divide_later(tensor: Tensor) -> Tensor | None:
+    """Products with the weights of a softmax over rows are divided by the sum of the weights, not the weights: so that one pass
+    over the rows makes both. The sum is at least 1, or NaN, so this overflows nowhere; of no rows all is 0.
+    """
+    if not isinstance(tensor.op, ops.Contract):
+        return None
+    op = tensor.op
+    for i, (share, labels) in enumerate(zip(tensor.args, (op.left, op.right))):
+        if not _is_map(share, "div") or not isinstance(share.args[1].op, ops.View):
+            continue
+        weight, total = share.args[0], share.args[1].args[0]
+        soft = softmax_of(weight)
+        if soft is None or not isinstance(soft.largest.op, ops.Reduce) or not joined_rows(soft.largest):
+            continue
+        sum_ = build.reduce("sum", weight, soft.largest.op.axes)
+        kept = [labels[axis_] for axis_ in soft.kept]
+        if total is not (at_least_one(sum_) if soft.is_safe else sum_) or not set(kept) <= set(op.out):
+            continue
+        if share.args[1] is not build.view(total, weight.shape, [axis(n) for n in soft.kept]):
+            continue
+        made = rebuilt(tensor, tuple(weight if n == i else arg for n, arg in enumerate(tensor.args)))
+        total = at_least_one(sum_)
+        return build.apply("div", made, build.view(total, made.shape, [axis(op.out.index(label)) for label in kept]))
+    return None
+
+
+def at_least_one(total: Tensor) -> Tensor:
+    """The sum of the weights of a softmax; 1 where all of them are 0."""
+    is_zero = build.apply("eq", total, build.filled(0, total.dtype, total.shape))
+    return build.apply("where", is_zero, build.filled(1, total.dtype, total.shape), total)
 
 
 def join_rows(tensor: Tensor) -> Tensor | None:
@@ -155,7 +294,11 @@ def _skips(places: Tensor, left: str) -> bool:
 
 PASSES: tuple[tuple[str, Rule], ...] = (
     ("fold constants", fold),
+    ("exact reciprocals", exact_reciprocal),
     ("narrow places", narrow_places),
+    ("gather of views", gather_of_views),
+    ("divide later", divide_later),
+    ("one axis of rows", one_axis_of_rows),
     ("products of rows", products_of_rows),
     ("join rows", join_rows),
     ("split products", split_products),

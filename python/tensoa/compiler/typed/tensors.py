@@ -17,6 +17,20 @@ from typing import ClassVar
 
 from tensoa.dtypes import DType
 
+
+class BlockSize(int):
+    """The size of an axis that is a block of rows: at most so many, how many is known when it runs. Equal to no other size."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BlockSize) and int(self) == int(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(("block", int(self)))
+
+
 Size = int | str
 Shape = tuple[Size, ...]
 

@@ -36,20 +36,34 @@ class Small(nn.Module):
 # [/model]
 
 
+# [attention]
+class Attention(nn.Module):
+    """Of all rows, with one head."""
+
+    def forward(self, x):
+        return torch.softmax(x @ x.T, 1) @ x
+
+
+# [/attention]
+
+
 def text():
     """Sections with marks, as scripts/check_docs.py reads them."""
-    torch.manual_seed(0)
-    binding = bound([block("x", 3)], [block("y", 8)])
-    module = Small().eval()
-    for one in module.parameters():  # the digests of the constants are the same everywhere
-        one.data = torch.arange(one.numel(), dtype=torch.float32).reshape(one.shape) / 8
-    exported = torch_export.exported_program(module, binding)
-    program = capture(exported, binding, result_rows(module, binding, "cpu"))
-    found = []
-    for name, dump in dumps(program):
+    *_, (_, stream) = dumps(captured(Attention(), 3, 3))
+    found = [f"# [stream]\n{stream}\n# [/stream]\n"]
+    for name, dump in dumps(captured(Small(), 3, 8)):
         mark = name.replace(" ", "_")
         found.append(f"# [{mark}]\n{dump}\n# [/{mark}]\n")
     return "\n".join(found)
+
+
+def captured(module, width, results):
+    binding = bound([block("x", width)], [block("y", results)])
+    module = module.eval()
+    for one in module.parameters():  # the digests of the constants are the same everywhere
+        one.data = torch.arange(one.numel(), dtype=torch.float32).reshape(one.shape) / 8
+    exported = torch_export.exported_program(module, binding)
+    return capture(exported, binding, result_rows(module, binding, "cpu"))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from cpu_programs import RUNNABLE, needs_level
 from tensoa import export
 from tensoa.compiler import routes
 from tensoa.compiler.backends.cpu import library
-from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build, cpu, interpret
 from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
@@ -55,7 +54,7 @@ def test_random_programs_are_right_with_the_flags_of_packages():
 def _check_random(first, count):
     messages, refused, _ = random_graphs.check_cpu(first, count)
     assert not messages, "\n".join(messages)
-    assert refused < count / 2
+    assert refused < count / 10
 
 
 @needs_level
@@ -130,17 +129,6 @@ def test_signs_of_zero(name, tmp_path):
             is_off = (np.signbit(got) != np.signbit(truth)) & ~np.isnan(truth)
             wrong += [output.value.op.fn] if is_off.any() or not np.allclose(got, truth, 1e-5, 1e-44, equal_nan=True) else []
     assert not wrong
-
-
-def test_what_has_no_code_is_refused_with_type_and_operation():
-    scores = build.contract(hits(3), hits(3, block=1), "ak", "bk", "ab")
-    program = Program(("hits",), (Output(2, (0,), build.reduce("max", scores, [1]), FLOAT32),))
-    with pytest.raises(NotFused, match=r"pairs of rows \(contract\[ak,bk->ab\]: float32\[hits, hits\]\)"):
-        cpu.generate(simplified(program))
-    order = build.gather(hits(1, dtype=INT64), build.sort(hits(1), 0, 1), [None, build.axis(1)])
-    program = Program(("hits",), (Output(2, (0,), build.view(order, ("hits", 1), [build.affine(0), build.axis(1)]), INT64),))
-    with pytest.raises(NotFused, match="all rows in an order"):
-        cpu.generate(simplified(program))
 
 
 def test_every_root_has_a_reason():

@@ -16,9 +16,19 @@ from tensoa.compiler.backends.kernel_text import float_literal
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import BOOLS, FLOATS, FUNCTIONS, Array, kind_of
-from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, base_of, flat, row_major, through, through_view
-from tensoa.compiler.typed.schedule.memory import width_of
+from tensoa.compiler.typed.schedule.addresses import (
+    Indices,
+    Linear,
+    applied,
+    base_of,
+    flat,
+    row_major,
+    through,
+    through_view,
+    width_of,
+)
 from tensoa.compiler.typed.schedule.nests import Buffer, Nests
+from tensoa.compiler.typed.schedule.streams import Keys, Previous
 from tensoa.compiler.typed.tensors import Op, Tensor
 from tensoa.dtypes import DType
 
@@ -62,11 +72,15 @@ def substituted(text: str, args: list[str]) -> str:
 
 @dataclass
 class Place:
-    """A buffer in the code. Of few rows, row q is `pitch` elements behind the one before."""
+    """A buffer in the code. Of few rows, row q is `pitch` elements behind the one before; keys are the same for all rows."""
 
     base: str
     buffer: Buffer
     pitch: int = 0
+
+    @property
+    def is_common(self) -> bool:
+        return self.buffer.is_common
 
     @property
     def pointer(self) -> str:
@@ -75,11 +89,11 @@ class Place:
 
 
 class Address(NamedTuple):
-    """An element in memory: the pointer, and the element from there on. A constant is the same for all rows."""
+    """An element in memory: the pointer, and the element from there on. Constants and keys are the same for all rows."""
 
     pointer: str
     at: Linear
-    is_constant: bool
+    is_common: bool
 
 
 class Arguments:
@@ -143,7 +157,7 @@ class Expressions:
             pointer = self.weights.pointer(tensor.op.data, tensor.dtype)
             return Address(pointer, flat(index, row_major(tensor.inner)), True)
         place = self.places[tensor]
-        return Address(place.pointer, flat(index, place.buffer.strides), False)
+        return Address(place.pointer, flat(index, place.buffer.strides), place.is_common)
 
     def rows_of(self, tensor: Tensor) -> tuple[str, int] | None:
         """Of few rows: the first row of a root, or of a view of one, and how far rows are apart."""
@@ -154,14 +168,14 @@ class Expressions:
     def element(self, tensor: Tensor, index: Indices) -> str:
         """The address of one element, of row r of a tile."""
         address = self.address(tensor, index)
-        return f"{address.pointer} + ({address.at.text()}){'' if address.is_constant else self.scale}"
+        return f"{address.pointer} + ({address.at.text()}){'' if address.is_common else self.scale}"
 
-    def leaf(self, dtype: DType, pointer: str, at: Linear, is_constant: bool) -> str:
+    def leaf(self, dtype: DType, pointer: str, at: Linear, is_common: bool) -> str:
         for gone in self.joined:
             at = at.without(gone)
         self.reads.append(at)
         kind = type_of(dtype)
-        if self.is_tile and not is_constant:
+        if self.is_tile and not is_common:
             return f"load_of<{kind}, N>({pointer} + ({at.text()}){self.scale} + r)"
         step = 0 if self.is_tile else at.step(self.vector)
         where = f"{pointer} + {at.text()}"
@@ -176,7 +190,7 @@ class Expressions:
             return self.replaced[tensor]
         if tensor in self.nests.roots and not is_top:
             place = self.places[tensor]
-            return self.leaf(tensor.dtype, place.pointer, flat(index, place.buffer.strides), False)
+            return self.leaf(tensor.dtype, place.pointer, flat(index, place.buffer.strides), place.is_common)
         return _PRINTERS[type(tensor.op)](self, tensor.op, tensor, index)
 
     def of_view(self, op: ops.View, tensor: Tensor, index: Indices) -> str:
@@ -187,7 +201,7 @@ class Expressions:
             return f"all_of<{type_of(op.dtype)}, N>({literal(op.data.reshape(-1)[0], op.dtype)})"
         return self.leaf(op.dtype, self.weights.pointer(op.data, op.dtype), flat(index, row_major(tensor.inner)), True)
 
-    def of_iota(self, op: ops.Iota, tensor: Tensor, index: Indices) -> str:
+    def of_iota(self, op: ops.Iota, tensor: Tensor, index: Indices, first: str = "") -> str:
         kind = type_of(op.dtype)
         at = index[0]
         if at is None:
@@ -198,7 +212,16 @@ class Expressions:
         self.reads.append(Linear(-1, {"": 1}))
         step = 0 if self.is_tile else at.step(self.vector)
         lanes = f" + cast_of<{kind}>(lanes_of<N>() * {step})" if step else ""
-        return f"(all_of<{kind}, N>({at.text()}){lanes})"
+        return f"(all_of<{kind}, N>(static_cast<{kind}>({first}{at.text()})){lanes})"
+
+    def of_keys(self, op: Keys, tensor: Tensor, index: Indices) -> str:
+        """The numbers of rows; other keys are in memory."""
+        (counted,) = tensor.args
+        assert isinstance(counted.op, ops.Iota)
+        return self.of_iota(counted.op, counted, index, "key + ")
+
+    def of_previous(self, op: Previous, tensor: Tensor, index: Indices) -> str:
+        return self.value(tensor.args[0], index)
 
     def of_map(self, op: ops.Map, tensor: Tensor, index: Indices) -> str:
         args = [self.value(arg, index) for arg in tensor.args]
@@ -216,12 +239,12 @@ class Expressions:
         here = [None if isinstance(size, str) or one is None else applied(one, index) for one, size in zip(op.index, x.shape)]
         start = [Linear() if i == op.axis else one for i, one in enumerate(here)]
         following = [Linear(1) if i == op.axis else one for i, one in enumerate(here)]
-        pointer, at, is_constant = self.address(x, start)
+        pointer, at, is_common = self.address(x, start)
         stride = self.address(x, following).at.offset - at.offset
         self.reads.append(Linear(-1, {"": 1}))
         where = self.value(places, index)
         scale, step = 1, at.step(self.vector)
-        if self.is_tile and not is_constant:
+        if self.is_tile and not is_common:
             scale, step = 48, 1
         elif self.is_tile:
             step = 0
@@ -255,4 +278,6 @@ _PRINTERS: dict[type[Op], Callable[..., str]] = {
     ops.Map: Expressions.of_map,
     ops.Cast: Expressions.of_cast,
     ops.Gather: Expressions.of_gather,
+    Keys: Expressions.of_keys,
+    Previous: Expressions.of_previous,
 }

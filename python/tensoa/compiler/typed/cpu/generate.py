@@ -12,12 +12,12 @@ from tensoa.compiler.backends.kernel_text import joined
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed.cpu.expressions import Arguments, Place, Weights, type_of
-from tensoa.compiler.typed.cpu.rows import StageMemory, StagePrinter, pitch_of, start_text
+from tensoa.compiler.typed.cpu.rows import StageMemory, StagePrinter, start_text
 from tensoa.compiler.typed.cpu.target import X86_64, Target
 from tensoa.compiler.typed.program import Program
-from tensoa.compiler.typed.schedule.addresses import base_of
-from tensoa.compiler.typed.schedule.memory import place, width_of
-from tensoa.compiler.typed.schedule.nests import Nest, Nests, nests_of
+from tensoa.compiler.typed.schedule.addresses import base_of, pitch_of, width_of
+from tensoa.compiler.typed.schedule.memory import place
+from tensoa.compiler.typed.schedule.nests import Nest, Nests, StreamLoop, nests_of
 from tensoa.compiler.typed.schedule.stages import ONE, stages_of, symbol_of
 from tensoa.compiler.typed.tensors import Tensor
 
@@ -56,7 +56,7 @@ def dump(program: Program) -> str:
 
 def described(program: Program) -> list[str]:
     """What each stage does, in words."""
-    return [", ".join(_word(nest) for nest in nests.nests) for nests in schedule(program)[0]]
+    return [", ".join(_word(nest) for nest in nests.all_nests) for nests in schedule(program)[0]]
 
 
 def _word(nest: Nest) -> str:
@@ -69,11 +69,12 @@ def generate(program: Program, target: Target = X86_64) -> Source:
     nests, memory = schedule(program)
     pool, functions = Pool(4 * BLOCK), Functions()
     row_bytes = max(one.bytes for one in nests) + 64 | 64  # rows a power of two apart would fall on the same lines of a cache
+    common_bytes = max(one.common_bytes for one in nests)
     if row_bytes > target.row_bytes:
         raise NotFused(f"{row_bytes} bytes for a row at a time, at most {target.row_bytes} are held")
     calls = []
     for one in nests:
-        is_special = len(one.nests) <= target.special_nests
+        is_special = len(one.all_nests) <= target.special_nests
         calls.append([_add(functions, one, pool, memory, program, row_bytes, is_tile, is_special) for is_tile in (True, False)])
     steps = []
     for one, (tile, few) in zip(nests, calls):
@@ -92,7 +93,7 @@ def generate(program: Program, target: Target = X86_64) -> Source:
         _HEAD,
         text,
         "}  // namespace",
-        _interface(program, memory, row_bytes, steps),
+        _interface(program, memory, row_bytes, common_bytes, steps),
     ]
     return Source("\n".join(parts), bytes(pool.data) + bytes(256))
 
@@ -111,7 +112,7 @@ def _add(
     printer = StagePrinter(nests, Weights(pool, arguments), is_tile, memory, program.rows)
     printer.is_special = is_special
     lines = []
-    owners = {nest.buffer.root: nest.buffer for nest in nests.nests}
+    owners = {buffer.root: buffer for buffer in nests.buffers.values() if not buffer.is_common}
     for i, (root, buffer) in enumerate(owners.items()):
         kind, name = type_of(root.dtype), f"b{i}"
         is_kept = root in memory.kept and root not in printer.nests_from_rows()
@@ -124,8 +125,11 @@ def _add(
         lines.append(f"[[maybe_unused]] {kind}* const {name} = {start};")
         printer.places[root] = Place(name, buffer, 0 if is_tile else pitch)
     for root, buffer in nests.buffers.items():
-        printer.places.setdefault(root, Place(printer.places[buffer.root].base, buffer, printer.places[buffer.root].pitch))
-    lines += [text for nest in nests.nests if (text := printer.nest_text(nest))]
+        if not buffer.is_common:
+            printer.places.setdefault(root, Place(printer.places[buffer.root].base, buffer, printer.places[buffer.root].pitch))
+    for nest in nests.nests:
+        text = printer.stream_text(nest) if isinstance(nest, StreamLoop) else printer.nest_text(nest)
+        lines += [text] if text else []
     lines += printer.ends()
     lines.insert(0, _counts(is_tile, printer.is_special))
     body = "\n".join(f"  {{ {line} }}" if not line.startswith("[[") else f"  {line}" for line in lines)
@@ -166,8 +170,8 @@ class Functions:
     @staticmethod
     def _text(name: str, calls: list[Call]) -> str:
         call, is_single = calls[0], len(calls) == 1
-        parameters = ("const Call& c", "char* s", "const std::int64_t* rows", "const Memory* memory", "const Memory* kept",
-                      "const std::int64_t* numbers", "std::int64_t first", "int n")  # fmt: skip
+        parameters = ("const Call& c", "char* s", "char* common", "const std::int64_t* rows", "const Memory* memory",
+                      "const Memory* kept", "const std::int64_t* numbers", "std::int64_t first", "int n")  # fmt: skip
         lines = ["template <int kCount>"] if call.is_special else []
         lines.append(f"[[gnu::noinline]] void {name}({', '.join(f'[[maybe_unused]] {one}' for one in parameters)}) {{")
         for i, (number, value) in enumerate(zip(call.names, call.numbers)):
@@ -189,7 +193,7 @@ def _counts(is_tile: bool, is_special: bool) -> str:
 
 def _run(tile: tuple[str, str], few: tuple[str, str], rows: str, target: Target, is_special: bool) -> str:
     """All rows of a stage: in tiles as long as these are faster, then in 4, 2, 1. A function: its name, and its numbers."""
-    of_tile, of_few = (f"(c, s, rows, memory, kept, {numbers}, first, n);" for _, numbers in (tile, few))
+    of_tile, of_few = (f"(c, s, common, rows, memory, kept, {numbers}, first, n);" for _, numbers in (tile, few))
     if is_special:
         tiles = f"""
       if (n > 3 * kLanes) {tile[0]}<kTileRows / kLanes>{of_tile}
@@ -211,13 +215,14 @@ def _run(tile: tuple[str, str], few: tuple[str, str], rows: str, target: Target,
   }}"""
 
 
-def _interface(program: Program, memory: StageMemory, row_bytes: int, steps: list[str]) -> str:
-    """The functions of the library. Memory between stages lies behind the scratch memory of a tile."""
+def _interface(program: Program, memory: StageMemory, row_bytes: int, common_bytes: int, steps: list[str]) -> str:
+    """The functions of the library. Memory for all rows of a tile, and between stages, lies behind its scratch memory."""
 
     def rows(tensor: Tensor) -> str:
         return "1" if symbol_of(tensor) == ONE else f"rows[{program.rows.index(symbol_of(tensor))}]"
 
-    scratch = row_bytes * 48 + 4096
+    common = row_bytes * 48 + 4096
+    scratch = common + common_bytes + (4096 if common_bytes else 0)
     lines, sizes = [], []
     for name, found in (("memory", memory.shared), ("kept", memory.kept)):
         lines.append(f"  [[maybe_unused]] Memory {name}[{max(1, len(found))}];")
@@ -234,6 +239,7 @@ def _interface(program: Program, memory: StageMemory, row_bytes: int, steps: lis
             "}",
             f"{api} void tensoa_program_run(const tensoa_block* blocks, const std::int64_t* rows, void* workspace) {{",
             "  char* const s = static_cast<char*>(workspace);",
+            f"  [[maybe_unused]] char* const common = s + {common};",
             f"  [[maybe_unused]] char* at = s + {scratch};",
             "  const Call c{blocks, rows, nullptr, nullptr, nullptr};",
             *lines,

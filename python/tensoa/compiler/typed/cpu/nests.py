@@ -9,10 +9,11 @@ from tensoa.compiler.typed.cpu.expressions import Expressions, literal, type_of
 from tensoa.compiler.typed.cpu.products import Product, Stored, product_of
 from tensoa.compiler.typed.cpu.target import Target
 from tensoa.compiler.typed.functions import start_of
+from tensoa.compiler.typed.passes import is_selection
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
 from tensoa.compiler.typed.schedule.reads import terms_of
-from tensoa.compiler.typed.tensors import Tensor
+from tensoa.compiler.typed.tensors import BlockSize, Tensor
 from tensoa.dtypes import DTYPES, DType
 
 VECTORS = "UNROLLED for (int r = 0; r < vectors * kLanes; r += N)"
@@ -28,12 +29,12 @@ def joining(fn: str, dtype: DType) -> str:
 
 def loops_around(loops: Sequence[Loop], body: str) -> str:
     for loop in reversed(loops):
-        body = f"for (int {loop.name} = 0; {loop.name} < {loop.size}; ++{loop.name}) {{ {body} }}"
+        body = f"for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
     return body
 
 
 def in_steps(loop: Loop, body: str) -> str:
-    return f"for (int {loop.name} = 0; {loop.name} < {loop.size}; {loop.name} += N) {{ {body} }}"
+    return f"for (int {loop.name} = 0; {loop.name} < {loop.end}; {loop.name} += N) {{ {body} }}"
 
 
 def block_of(width: int, body: str) -> str:
@@ -50,19 +51,31 @@ class NestPrinter(Expressions):
 
     def along(self, loop: Loop | None) -> None:
         """The lanes are elements along a loop; None: all lanes are the same element, or they are rows."""
-        self.vector, self.count = (loop.name, f"{loop.size} - {loop.name}") if loop else (None, "N")
+        self.vector, self.count = (loop.name, f"{loop.end} - {loop.name}") if loop else (None, "N")
 
     def stored(self, nest: Nest, at: Linear, value: str, count: str) -> str:
         """Writes a vector of the root. `count`: lanes that are written, where these are elements."""
         kind, pointer = type_of(nest.root.dtype), self.places[nest.buffer.root].pointer
+        value = self.with_blocks_before(nest, at, value)
         if self.is_tile:
             return f"store_of<{kind}, N>({pointer} + ({at.text()}) * kTileRows + r, {value});"
         return f"store_of<{kind}, N>({pointer} + {at.text()}, {value}, {count});"
 
+    def with_blocks_before(self, nest: Nest, at: Linear, value: str) -> str:
+        """What is joined to what there is of the blocks before."""
+        if nest.stream is None or isinstance(nest.root.op, ops.Sort):
+            return value
+        fn = nest.root.op.fn if isinstance(nest.root.op, ops.Reduce) else "sum"
+        before = self.leaf(nest.root.dtype, self.places[nest.buffer.root].pointer, at, False)
+        if nest.factor is not None:
+            before = f"mul_of({before}, {self.value(nest.factor, nest.index)})"
+        return f"{joining(fn, nest.root.dtype)}::join({before}, {value})"
+
     def scattered(self, nest: Nest, at: Linear, value: str, loop: Loop) -> str:
         """The same where neighbours of the last loop are not neighbours in memory."""
         pointer, step = self.places[nest.buffer.root].pointer, at.step(loop.name)
-        lanes = f"for (int l = 0; l < std::min<int>(N, {loop.size} - {loop.name}); ++l)"
+        lanes = f"for (int l = 0; l < std::min<int>(N, {loop.end} - {loop.name}); ++l)"
+        value = self.with_blocks_before(nest, at, value)
         return f"const auto x = {value}; {lanes} {pointer}[{at.text()} + l * {step}] = x[l];"
 
     # -- functions
@@ -93,6 +106,8 @@ class NestPrinter(Expressions):
         reads = [*self.reads, nest.target]
         for i in range(len(loops) - 1, 0, -1):
             outer, inner = loops[i - 1], loops[i]
+            if isinstance(outer.size, BlockSize) or isinstance(inner.size, BlockSize):
+                continue
             if all(one.step(outer.name) == one.step(inner.name) * inner.size and one.offset >= 0 for one in reads):
                 loops[i - 1 : i + 1] = [Loop(inner.name, outer.size * inner.size)]
                 self.joined[outer.name] = inner.name
@@ -139,7 +154,7 @@ class NestPrinter(Expressions):
         self.along(None)
         each = "UNROLLED for (int v = 0; v < count; ++v)"
         row = "[[maybe_unused]] const int r = v * N;"
-        body = loops_around(over, f"{each} {{ {row} sum[v] = {struct}::join(sum[v], {self.term(terms)}); }}")
+        body = loops_around(over, f"{each} {{ {row} sum[v] = {struct}::join({self.term(terms)}, sum[v]); }}")
         last = f"{each} {{ {row} const auto acc = sum[v]; {self.stored(nest, nest.target, self.epilogue(nest), '')} }}"
         head = f"constexpr int count = vectors * kLanes / N; Vec<{kind}, N> sum[count]; {each} sum[v] = {start};"
         return loops_around(nest.loops, f"{head} {body} {last}")
@@ -150,7 +165,7 @@ class NestPrinter(Expressions):
         if nest.loops and self.prefers_outputs(nest, terms, over):
             last = nest.loops[-1]
             self.along(last)
-            body = loops_around(over, f"acc = {struct}::join(acc, {self.term(terms)});")
+            body = loops_around(over, f"acc = {struct}::join({self.term(terms)}, acc);")
             store = self.stored(nest, nest.target, self.epilogue(nest), self.count)
             if last.size > 1 and nest.target.step(last.name) != 1:
                 store = self.scattered(nest, nest.target, self.epilogue(nest), last)
@@ -159,8 +174,8 @@ class NestPrinter(Expressions):
         if over:
             along = over[-1]
             self.along(along)
-            some = f"where_of(lanes_of<N>() < {along.size} - {along.name}, {self.term(terms)}, {start})"
-            head += loops_around(over[:-1], in_steps(along, f"sum = {struct}::join(sum, {some});"))
+            some = f"where_of(lanes_of<N>() < {along.end} - {along.name}, {self.term(terms)}, {start})"
+            head += loops_around(over[:-1], in_steps(along, f"sum = {struct}::join({some}, sum);"))
         else:
             self.along(None)
             head += f"sum = {struct}::join(sum, where_of(lanes_of<N>() < 1, {self.term(terms)}, {start}));"
@@ -186,7 +201,7 @@ class NestPrinter(Expressions):
         self.along(Loop(product.output, product.outputs))
         at, acc, place = nest.target, self.epilogue(nest), self.places[nest.buffer.root]
         self.has_bias = False
-        is_stored = acc == "acc"
+        is_stored = acc == "acc" and nest.stream is None
         if self.is_tile:
             stored = Stored(place.pointer, at) if is_stored else None
             body = loops_around(product.batch, product.of_rows(self.stored(nest, at, acc, ""), stored))
@@ -212,6 +227,8 @@ class NestPrinter(Expressions):
         root = nest.root
         assert isinstance(root.op, ops.Sort)
         (x,), op = root.args, root.op
+        if nest.stream is not None:
+            return self.print_selection(nest, op)
         index = [Linear() if i == op.axis else one for i, one in enumerate(nest.index)]
         following = [Linear(1) if i == op.axis else one for i, one in enumerate(nest.index)]
         steps = [self.address(one, following).at.offset - self.address(one, index).at.offset for one in (root, x)]
@@ -227,6 +244,25 @@ class NestPrinter(Expressions):
         if not self.is_tile:
             return loops_around(others, f"{one}({y}, {arguments % ''});")
         return loops_around(others, f"for (int r = 0; r < n; ++r) {one}({y} + r, {arguments % ' + r'});")
+
+    def print_selection(self, nest: Nest, op: ops.Sort) -> str:
+        """Joins a block to the order of those before."""
+        assert nest.stream is not None
+        numbers = next(root for root in self.nests.roots.reasons if is_selection(root) and root.args[1] is nest.stream)
+        index = [Linear() if i == op.axis else one for i, one in enumerate(nest.index)]
+        following = [Linear(1) if i == op.axis else one for i, one in enumerate(nest.index)]
+        scale = 48 if self.is_tile else 1
+        (x,) = nest.root.args
+        order, others = nest.buffer.root, [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
+        pairs = []
+        for one in (order, numbers, x):
+            step = self.address(one, following).at.offset - self.address(one, index).at.offset
+            pairs.append(f"{self.element(one, index)}, {step * (1 if self.address(one, index).is_common else scale)}")
+        is_largest = str(op.is_largest ^ x.dtype.is_bool).lower()
+        kind = f"{type_of(x.dtype)}, {op.k}"
+        is_read = str(numbers in self.nests.stage.values).lower()
+        call = f"select_rows<{kind}, {is_read}>" if self.is_tile else f"select_one<{kind}>"
+        return loops_around(others, f"{call}({', '.join(pairs)}, keys, key, {is_largest}{', n' if self.is_tile else ''});")
 
     def print_scan(self, nest: Nest) -> str:
         """Sums and products of float32 in double."""

@@ -12,9 +12,9 @@ from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
 from tensoa.compiler.typed.passes import is_constant
-from tensoa.compiler.typed.schedule.addresses import Linear, variable
+from tensoa.compiler.typed.schedule.addresses import Linear, base_of, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
-from tensoa.compiler.typed.tensors import Tensor
+from tensoa.compiler.typed.tensors import BlockSize, Tensor
 
 if TYPE_CHECKING:
     from tensoa.compiler.typed.cpu.expressions import Expressions
@@ -51,6 +51,7 @@ class Product:
     x: Operand
     weight: Operand
     is_packed: bool
+    is_common: bool  # the weight is not packed, but the same for all rows: keys
     has_bias: bool
     batch: list[Loop] = field(default_factory=list)
     rows: tuple[str, int] | None = None  # of few rows that share the weights: the first row of x, and how far they are apart
@@ -67,6 +68,11 @@ class Product:
                 return f"contract_rows<{sizes}>({x}, {weight}, {epilogue});"
             to = f"{stored.pointer} + ({stored.at.without(self.output).text()}) * {scale}"
             return f"contract_rows_to<{sizes}>({x}, {weight}, {to}, {stored.at.step(self.output) * scale});"
+        if self.is_common:
+            steps = ", ".join(map(str, (*self.weight.steps, self.weight.output)))
+            sizes = ", ".join(map(size_text, (self.outputs, *self.sizes)))
+            weight = f"{self.weight.pointer} + {self.weight.at.text()}"
+            return f"contract_rows_common<vectors>({x}, {weight}, {steps}, {sizes}, {epilogue});"
         own = f"{self.weight.pointer} + ({self.weight.at.text()}) * {scale}"
         steps = ", ".join(str(step * scale) for step in (*self.weight.steps, self.weight.output))
         return f"contract_rows_own<{sizes}>({x}, {own}, {steps}, {epilogue});"
@@ -78,7 +84,7 @@ class Product:
         if self.rows:
             base, pitch = self.rows
             return self._of_items("rows_here", "q", base, self.x.at, pitch, weight, (0, 0), store, stored)
-        shares = batch and not self.weight.at.step(batch[-1].name)
+        shares = batch and not self.weight.at.step(batch[-1].name) and not isinstance(batch[-1].size, BlockSize)
         item = batch.pop() if shares else Loop("unused", 1)
         start = self.x.at.without(item.name)
         given = str(item.size), item.name, self.x.pointer, start, self.x.at.step(item.name)
@@ -110,9 +116,13 @@ class Product:
         return f"alignas(64) float t[{k1 * k2 * self.outputs + 32}]; {loops}"
 
 
+def size_text(size: int) -> str:
+    return Loop("", size).end
+
+
 def _around(loops: list[Loop], body: str) -> str:
     for loop in reversed(loops):
-        body = f"for (int {loop.name} = 0; {loop.name} < {loop.size}; ++{loop.name}) {{ {body} }}"
+        body = f"for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
     return body
 
 
@@ -130,6 +140,16 @@ def product_of(printer: "Expressions", nest: Nest) -> Product | None:
     if inner.dtype.name != "float32" or not summed or not isinstance(outputs, int) or not _has_lanes(printer, nest):
         return None
     if is_constant(x) or any(isinstance(sizes[label], str) for label in summed):
+        return None
+    if _is_common(printer, x):
+        op, x, weight = ops.Contract(op.right, op.left, op.out), weight, x
+        free = [label for label in op.out if label in op.right and label not in op.left]
+        outputs = sizes[free[0]] if len(free) == 1 else None
+    is_common = _is_common(printer, weight)
+    has_block = isinstance(outputs, BlockSize) or any(isinstance(sizes[label], BlockSize) for label in summed)
+    if _is_common(printer, x) or not isinstance(outputs, int) or ((is_common or has_block) and not printer.is_tile):
+        return None
+    if has_block and not is_common:
         return None
     names: dict[str, Linear | None] = {
         label: None if isinstance(size, str) else variable(f"i{i}") for i, (label, size) in enumerate(zip(op.out, inner.shape))
@@ -154,7 +174,13 @@ def product_of(printer: "Expressions", nest: Nest) -> Product | None:
     second = Operand(made.pointer, made.at.without(*variables), others, made.output)
     has_bias = is_packed and nest.bias is not None
     rows = printer.rows_of(x) if is_packed and not batch else None
-    return Product(name, outputs, terms, first, second, is_packed, has_bias, batch, rows)
+    return Product(name, outputs, terms, first, second, is_packed, is_common, has_bias, batch, rows)
+
+
+def _is_common(printer: "Expressions", x: Tensor) -> bool:
+    """Whether it lies in memory that is the same for all rows, of keys."""
+    place = printer.places.get(x if x in printer.nests.roots else base_of(x))
+    return place is not None and place.is_common
 
 
 def _has_lanes(printer: "Expressions", nest: Nest) -> bool:

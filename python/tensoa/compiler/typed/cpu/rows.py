@@ -6,22 +6,26 @@ import numpy as np
 
 from tensoa.compiler.backends.cpu.constants import padded
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.cpu.expressions import Weights, literal, type_of
+from tensoa.compiler.typed.cpu.expressions import Place, Weights, literal, type_of
 from tensoa.compiler.typed.cpu.nests import NestPrinter, joining, loops_around
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Output
-from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, flat, row_major, through, variable
-from tensoa.compiler.typed.schedule.memory import elements_of, width_of
-from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests
+from tensoa.compiler.typed.schedule.addresses import (
+    Indices,
+    Linear,
+    applied,
+    elements_of,
+    flat,
+    row_major,
+    through,
+    variable,
+)
+from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_over
 from tensoa.compiler.typed.schedule.roots import Reason
 from tensoa.compiler.typed.schedule.stages import ONE, is_free, joins_rows, symbol_of
+from tensoa.compiler.typed.schedule.streams import Online, are_rows
 from tensoa.compiler.typed.tensors import Tensor
-
-
-def pitch_of(tensor: Tensor) -> int:
-    """Floats from row to row of memory between stages."""
-    return padded(elements_of(tensor)) * width_of(tensor.dtype) // 4
 
 
 class StageMemory:
@@ -46,6 +50,7 @@ class StagePrinter(NestPrinter):
     def __init__(self, nests: Nests, weights: Weights, is_tile: bool, memory: StageMemory, rows: tuple[str, ...]) -> None:
         super().__init__(nests, weights, {}, is_tile)
         self.memory, self.row_symbols = memory, rows
+        self.blocks = 0  # of keys, for their names
 
     def rows_text(self, symbol: str) -> str:
         return "1" if symbol == ONE else f"rows[{self.row_symbols.index(symbol)}]"
@@ -78,6 +83,8 @@ class StagePrinter(NestPrinter):
             return "" if root in self.memory.kept and root not in self.nests_from_rows() else self.print_earlier(nest)
         if nest.is_copy:
             return self.print_map(nest)
+        if are_rows(root):
+            return self.print_keys(nest)
         if isinstance(root.op, ops.Column):
             return self.print_column(nest)
         if is_row_gather(root):
@@ -173,6 +180,73 @@ class StagePrinter(NestPrinter):
         if planes != tuple(range(planes[0], planes[0] + len(planes))):
             plane = f"std::array<int, {len(planes)}>{{{', '.join(map(str, planes))}}}[{at.text()}]"
         return f"from_column<{kind}>(plane<{column}>(c, {source.op.block}, {plane})[place])"
+
+    # -- all other rows, in blocks
+
+    def stream_text(self, stream: StreamLoop) -> str:
+        rows, most = self.rows_text(stream.symbol), int(stream.size)
+        keys = [self.keys_text(nest) for nest in stream.nests if are_rows(nest.root)]
+        nests = [text for nest in stream.nests if (text := self.nest_text(nest))]
+        block = " ".join([*keys, *(f"{{ {text} }}" for text in nests)])
+        starts = " ".join(self.of_rows(self.start(result)) for result in stream.results)
+        ends = [self.of_rows(self.end(result, found)) for result, found in stream.online.items() if not found.softmax.is_safe]
+        loop = f"for (std::int64_t key = 0; key < {rows}; key += {most})"
+        count = f"const int keys = static_cast<int>(std::min<std::int64_t>({most}, {rows} - key));"
+        end = f"if ({rows} > 0) {{ {' '.join(ends)} }}" if ends else ""
+        return f"{starts} {loop} {{ [[maybe_unused]] {count} {block} }} {end}"
+
+    def of_rows(self, text: str) -> str:
+        return text if self.is_tile else f"for (int q = 0; q < rows_here; ++q) {{ {text} }}"
+
+    def start(self, result: Tensor) -> str:
+        """What there is before the first block."""
+        if isinstance(result.op, ops.Sort):
+            value = "-1"
+        elif isinstance(result.op, ops.Gather):
+            value = f"nothing<{type_of(result.dtype)}>()"
+        else:
+            value = literal(start_of(getattr(result.op, "fn", "sum"), result.dtype), result.dtype)
+        return self.filled(result, value)
+
+    def filled(self, result: Tensor, value: str) -> str:
+        place = self.places[result]
+        loops, index = loops_over(result, place.buffer.order)
+        at = flat(index, place.buffer.strides)
+        return loops_around(loops, f"{self.each}{self.at_row(place.pointer, at)} = {value};")
+
+    def end(self, result: Tensor, found: Online) -> str:
+        """NaN where all scores are -infinity, as exp(-infinity + infinity) is."""
+        largest, kind = found.softmax.largest, type_of(result.dtype)
+        place, other = self.places[result], self.places[largest]
+        loops, index = loops_over(result, place.buffer.order)
+        of_largest = flat([None if isinstance(result.shape[i], str) else index[i] for i in found.places], other.buffer.strides)
+        to = self.at_row(place.pointer, flat(index, place.buffer.strides))
+        test = f"if ({self.at_row(other.pointer, of_largest)} == -static_cast<{kind}>(INFINITY))"
+        return loops_around(loops, f"{self.each}{test} {to} = nothing<{kind}>();")
+
+    def keys_text(self, nest: Nest) -> str:
+        """The pointer to a block of keys."""
+        (x,), kind, buffer = nest.root.args, type_of(nest.root.dtype), nest.buffer
+        name = f"block{self.blocks}"
+        self.blocks += 1
+        self.places[nest.root] = Place(name, buffer)
+        if buffer.pitch:
+            return f"[[maybe_unused]] const {kind}* const {name} = row_at<{kind}>({self.shared(x)}, key);"
+        return f"[[maybe_unused]] {kind}* const {name} = reinterpret_cast<{kind}*>(common + {buffer.offset});"
+
+    def print_keys(self, nest: Nest) -> str:
+        """Planes of columns are copied, next to each other."""
+        self.has_rows = True
+        (x,), buffer = nest.root.args, nest.buffer
+        if buffer.pitch:
+            return ""
+        assert isinstance(x.op, ops.Column)
+        kind, column = type_of(x.dtype), x.dtype.cpp
+        table, plane = self.planes_text(x.op.planes)
+        from_ = f"const {column}* const from = plane<{column}>(c, {x.op.block}, {plane}) + key;"
+        copy = f"{self.places[nest.root].pointer}[i * {int(nest.root.shape[0])} + j] = from_column<{kind}>(from[j]);"
+        body = f"{from_} for (int j = 0; j < keys; ++j) {copy}"
+        return f"{table}for (int i = 0; i < {elements_of(x)}; ++i) {{ {body} }}"
 
     # -- the end of a stage
 

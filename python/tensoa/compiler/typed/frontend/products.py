@@ -142,7 +142,7 @@ def attention(
         scores = apply("where", mask, scores, number(-math.inf, scores.dtype))
     elif mask is not None:
         scores = apply("add", scores, cast(mask, scores.dtype))
-    return cast(matmul(context, softmax_of(scores, -1), v), dtype)
+    return cast(matmul(context, softmax_of(scores, -1, is_safe=True), v), dtype)
 
 
 @lowers("cdist", "_cdist_forward", "_euclidean_dist")

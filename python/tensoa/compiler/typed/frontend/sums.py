@@ -139,13 +139,21 @@ def replaced_groups(x: Value, dim: int, tensor: Any) -> Value:
 
 @lowers("_softmax", "softmax", "_safe_softmax")
 def softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
-    found = softmax_of(in_float(x), dim)
+    found = softmax_of(in_float(x), dim, "safe" in str(context.node.target))
     return cast(found, context.dtype)
 
 
-def softmax_of(x: Value, dim: int) -> Value:
-    exponential = apply("exp", apply("sub", x, reduced("max", x, [dim], True)))
-    return apply("div", exponential, reduced("sum", exponential, [dim], True))
+def softmax_of(x: Value, dim: int, is_safe: bool = False) -> Value:
+    """`is_safe`: all are 0 where all of x are -infinity."""
+    largest = reduced("max", x, [dim], True)
+    if is_safe:
+        is_low = apply("eq", largest, number(-math.inf, x.dtype))
+        largest = apply("where", is_low, number(0.0, x.dtype), largest)
+    exponential = apply("exp", apply("sub", x, largest))
+    total = reduced("sum", exponential, [dim], True)
+    if is_safe:
+        total = apply("where", apply("eq", total, number(0.0, x.dtype)), number(1.0, x.dtype), total)
+    return apply("div", exponential, total)
 
 
 @lowers("_log_softmax", "log_softmax")

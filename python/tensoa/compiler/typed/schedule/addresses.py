@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.operations import Affine
 from tensoa.compiler.typed.tensors import Tensor
+from tensoa.dtypes import DType
 
 
 @dataclass(frozen=True)
@@ -80,3 +81,18 @@ def flat(index: Indices, strides: Sequence[int]) -> Linear:
     for one, stride in zip([one for one in index if one is not None], strides):
         total = total.plus(one, stride)
     return total
+
+
+def width_of(dtype: DType) -> int:
+    """Bytes of a number in scratch memory: integers of up to 32 bits and truth values are int32, short floats are float."""
+    return 8 if dtype.name in ("float64", "int64") else 4
+
+
+def elements_of(tensor: Tensor) -> int:
+    """Of a row."""
+    return math.prod(tensor.inner)
+
+
+def pitch_of(tensor: Tensor) -> int:
+    """Floats from row to row of memory between stages."""
+    return -(-elements_of(tensor) // 16) * 16 * width_of(tensor.dtype) // 4

@@ -2,44 +2,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where buffers lie in the scratch memory of a stage: first fit, and used again after the last nest that reads them."""
 
-import math
-
-from tensoa.compiler.typed.schedule.addresses import base_of
+from tensoa.compiler.typed.schedule.addresses import base_of, elements_of, width_of
 from tensoa.compiler.typed.schedule.nests import Buffer, Nests, reads_of
 from tensoa.compiler.typed.tensors import Tensor
-from tensoa.dtypes import DType
 
 LINE = 64  # bytes of a cache line, and of a vector
 
 
-def width_of(dtype: DType) -> int:
-    """Bytes of a number in scratch memory: integers of up to 32 bits and truth values are int32, short floats are float."""
-    return 8 if dtype.name in ("float64", "int64") else 4
-
-
-def elements_of(tensor: Tensor) -> int:
-    return math.prod(tensor.inner)
-
-
 def place(nests: Nests, kept: set[Tensor]) -> None:
     """Gives the buffers their offsets. `kept`: roots that lie in memory between stages instead."""
-    end = len(nests.nests)
-    owner = {id(nest.buffer): nest.buffer for nest in nests.nests}
+    everything = nests.all_nests
+    owner = {id(buffer): buffer for buffer in (*nests.buffers.values(), *(nest.buffer for nest in everything))}
     for buffer in owner.values():
         buffer.size = -(-elements_of(buffer.root) * width_of(buffer.root.dtype) // LINE) * LINE
-        writers = [i for i, nest in enumerate(nests.nests) if nest.buffer is buffer]
-        buffer.first, buffer.last = writers[0], writers[-1]
-    for i, nest in enumerate(nests.nests):
+    for time, nest in enumerate(everything):
+        buffer = nest.buffer
+        buffer.first, buffer.last = min(buffer.first, time), max(buffer.last, time)
+    for first, stream in nests.streams:
+        last = first + len(stream.nests)
+        for result in stream.results:  # is there before the first block and after the last one
+            buffer = nests.buffers[result]
+            buffer.first, buffer.last = min(buffer.first, first), max(buffer.last, last)
+        for time in range(first, last):
+            for buffer in (nests.buffers[root] for root in reads_of(everything[time], nests.roots)):
+                buffer.last = max(buffer.last, time if buffer.first > first else last)  # other blocks read it again
+    for time, nest in enumerate(everything):
         for root in reads_of(nest, nests.roots):
             buffer = nests.buffers[root]
-            buffer.last = max(buffer.last, i)
+            buffer.last = max(buffer.last, time)
     for target in nests.stage.targets:
         root = target if target in nests.roots else base_of(target)
-        nests.buffers[root].last = end
-    _first_fit(nests, [buffer for buffer in owner.values() if buffer.root not in kept])
+        nests.buffers[root].last = len(everything)
+    nests.bytes = _first_fit([one for one in owner.values() if one.root not in kept and not one.is_common])
+    nests.common_bytes = _first_fit([one for one in owner.values() if one.is_common and not one.pitch])
 
 
-def _first_fit(nests: Nests, buffers: list[Buffer]) -> None:
+def _first_fit(buffers: list[Buffer]) -> int:
+    """Gives them their offsets; the bytes of all together."""
     placed: list[Buffer] = []
     for buffer in sorted(buffers, key=lambda one: one.first):
         alive = sorted((one for one in placed if one.last >= buffer.first), key=lambda one: one.offset)
@@ -50,4 +49,4 @@ def _first_fit(nests: Nests, buffers: list[Buffer]) -> None:
             offset = max(offset, other.offset + other.size)
         buffer.offset = offset
         placed.append(buffer)
-        nests.bytes = max(nests.bytes, offset + buffer.size)
+    return max((buffer.offset + buffer.size for buffer in placed), default=0)

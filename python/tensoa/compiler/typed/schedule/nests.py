@@ -2,15 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loop nests: one for each root of a stage, with the loops over its elements and the memory that it is written to."""
 
+import sys
 from dataclasses import dataclass, field
 
+from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.passes import is_constant, is_row_gather
-from tensoa.compiler.typed.schedule.addresses import Linear, flat, row_major, variable
+from tensoa.compiler.typed.operations import axis
+from tensoa.compiler.typed.passes import is_constant, is_row_gather, is_selection, joined_rows
+from tensoa.compiler.typed.schedule.addresses import Linear, flat, pitch_of, row_major, variable, width_of
+from tensoa.compiler.typed.schedule.bodies import Group, Order, body_of
 from tensoa.compiler.typed.schedule.reads import leaves
 from tensoa.compiler.typed.schedule.roots import Reason, Roots, roots_of
 from tensoa.compiler.typed.schedule.stages import Stage, users_of
-from tensoa.compiler.typed.tensors import Tensor
+from tensoa.compiler.typed.schedule.streams import Keys, Online, are_rows, is_stream
+from tensoa.compiler.typed.tensors import BlockSize, Tensor
 
 
 @dataclass(frozen=True)
@@ -20,23 +25,34 @@ class Loop:
     name: str
     size: int
 
+    @property
+    def end(self) -> str:
+        """In C++; a block has `keys` rows."""
+        return "keys" if isinstance(self.size, BlockSize) else str(self.size)
+
 
 @dataclass
 class Buffer:
-    """Scratch memory of a root: an element for each of its elements, in an order of its axes."""
+    """Scratch memory of a root: an element for each of its elements, in an order of its axes.
+
+    `is_common`: one for all rows of the stage. `pitch`: of rows that lie in memory between stages, elements from row to row.
+    """
 
     root: Tensor
     order: tuple[int, ...]  # its fixed axes, the last one changes fastest
     offset: int = 0  # bytes, of one row, in scratch memory
     size: int = 0  # bytes
-    first: int = 0  # the nest that writes it, and the last one that reads it
+    first: int = sys.maxsize  # the nest that writes it, and the last one that reads it
     last: int = 0
+    is_common: bool = False
+    pitch: int = 0
 
     @property
     def strides(self) -> list[int]:
         """Of the fixed axes, in the order of the shape."""
         places = [i for i, size in enumerate(self.root.shape) if isinstance(size, int)]
         steps = row_major([size for number in self.order if isinstance(size := self.root.shape[number], int)])
+        steps[:1] = [self.pitch or steps[0]] if steps else []
         return [steps[self.order.index(place)] for place in places]
 
 
@@ -45,6 +61,7 @@ class Nest:
     """Calculates `root` for all `loops` and writes it to `buffer` at `target`; `index` has an entry for each axis of the root.
 
     `inner`: the sum whose accumulators the expression begins with; `bias`: a constant that is added to these first.
+    `stream`: what a block is joined to, after this was multiplied by `factor`.
     """
 
     root: Tensor
@@ -56,24 +73,61 @@ class Nest:
     inner: Tensor | None = None
     bias: tuple[Tensor, Tensor] | None = None
     is_copy: bool = False  # of a root that has its own buffer, into a concat
+    stream: Tensor | None = None
+    factor: Tensor | None = None
 
     def text(self) -> str:
         """One line of a dump."""
-        loops = " ".join(f"{loop.name}<{loop.size}" for loop in self.loops)
+        loops = " ".join(f"{loop.name}<{loop.end}" for loop in self.loops)
         inner = f", epilogue of {self.inner!r}" if self.inner is not None and self.inner is not self.root else ""
         at = f"{self.buffer.root.op.name}+{self.target.text()}"
         return f"for {loops or 'each row'}: {self.root!r} -> {at}{inner} ({self.reason.value})"
 
 
 @dataclass
+class StreamLoop:
+    """A loop over blocks of `size` rows. `results`: streams, and the numbers that orders have found; `online`: streams that
+    are made as their largest is found.
+    """
+
+    symbol: str
+    size: BlockSize
+    results: list[Tensor]
+    online: dict[Tensor, Online]
+    nests: list[Nest] = field(default_factory=list)
+
+    def text(self) -> str:
+        lines = [f"for blocks of up to {int(self.size)} keys of {self.symbol}:", *(f"  {nest.text()}" for nest in self.nests)]
+        for stream, found in self.online.items():
+            lines.append(f"  {stream!r} is made as {found.softmax.largest!r} is found")
+        return "\n  ".join(lines)
+
+
+@dataclass
 class Nests:
-    """Of a stage: nests in order, the buffers by root, bytes of scratch memory of a row."""
+    """Of a stage: nests in order, the buffers by root, bytes of scratch memory of a row, and of that for all rows."""
 
     stage: Stage
     roots: Roots
-    nests: list[Nest] = field(default_factory=list)
+    nests: list[Nest | StreamLoop] = field(default_factory=list)
     buffers: dict[Tensor, Buffer] = field(default_factory=dict)
     bytes: int = 0
+    common_bytes: int = 0
+
+    @property
+    def all_nests(self) -> list[Nest]:
+        """Those of streams, too."""
+        return [one for nest in self.nests for one in (nest.nests if isinstance(nest, StreamLoop) else [nest])]
+
+    @property
+    def streams(self) -> list[tuple[int, StreamLoop]]:
+        """With the number of their first nest."""
+        found, count = [], 0
+        for nest in self.nests:
+            if isinstance(nest, StreamLoop):
+                found.append((count, nest))
+            count += len(nest.nests) if isinstance(nest, StreamLoop) else 1
+        return found
 
     def text(self) -> str:
         head = f"stage {self.stage.level} of {self.stage.rows}, {self.bytes} bytes of a row"
@@ -81,6 +135,7 @@ class Nests:
 
 
 Orders = dict[Tensor, tuple[int, ...]]  # of the fixed axes of a root in memory, the last one changes fastest
+Homes = dict[Tensor, tuple[Tensor, int]]  # the concat that a root is written to, and its first element there
 
 
 def fixed_axes(tensor: Tensor) -> tuple[int, ...]:
@@ -123,21 +178,84 @@ def loops_over(tensor: Tensor, order: tuple[int, ...]) -> tuple[tuple[Loop, ...]
 
 def nests_of(stage: Stage, orders: Orders) -> Nests:
     """The loop nests of a stage. `orders`: of the axes of what is in memory between stages; this stage adds its own."""
+    order = Order(stage)
     found = Nests(stage, roots_of(stage))
-    for root in found.roots.reasons:
-        if root not in orders:
-            is_earlier = root in stage.earlier  # rows that are joined
-            inner = found.roots.inner.get(root)
-            orders[root] = fixed_axes(root) if is_earlier else order_of(root, inner, found.roots, orders)
-    homes = _homes(found.roots, users_of(stage.values, stage.earlier), stage, orders)
-    for root, reason in found.roots.reasons.items():
-        owner = homes[root][0] if root in homes else root
-        buffer = found.buffers.setdefault(owner, Buffer(owner, orders[owner]))
-        if isinstance(root.op, ops.Concat) and root not in stage.earlier:
-            _add_parts(found, root, homes)
-        else:
-            found.nests.append(_nest(found, root, reason, buffer, homes.get(root)))
+    homes = _ordered(found, list(found.roots.reasons), stage, orders)
+    done: set[Tensor] = set()
+    for root in list(found.roots.reasons):
+        is_made = root not in stage.earlier
+        if is_made and is_stream(root) and root not in done:
+            group = order.group_of(root)
+            done.update(group.streams)
+            found.nests.append(_stream(found, group, orders))
+        elif not is_made or not (is_stream(root) or is_selection(root)):
+            found.nests += _nests(found, root, orders, homes, stage)
     return found
+
+
+def _ordered(found: Nests, roots: list[Tensor], stage: Stage, orders: Orders) -> Homes:
+    """Orders the axes of roots; which of them are written to a concat."""
+    for root in roots:
+        if root not in orders:
+            is_other = root in stage.earlier or is_stream(root) or isinstance(root.op, Keys)  # rows that are joined, or read
+            inner = found.roots.inner.get(root)
+            orders[root] = fixed_axes(root) if is_other else order_of(root, inner, found.roots, orders)
+    return _homes(roots, users_of(stage.values, stage.earlier), stage, orders)
+
+
+def _nests(found: Nests, root: Tensor, orders: Orders, homes: Homes, stage: Stage) -> list[Nest]:
+    owner = homes[root][0] if root in homes else root
+    buffer = found.buffers.setdefault(owner, Buffer(owner, orders[owner]))
+    if isinstance(root.op, ops.Concat) and root not in stage.earlier:
+        return _parts(found, root, homes)
+    return [_nest(found, root, found.roots.reasons[root], buffer, homes.get(root))]
+
+
+def _stream(found: Nests, group: Group, orders: Orders) -> StreamLoop:
+    """The nests of a block. What it reads of its own row has its nests before."""
+    body = body_of(group, found.stage)
+    own = [root for root in body.roots.reasons if root not in body.stage.earlier]
+    found.roots.reasons |= {root: body.roots.reasons[root] for root in own}
+    found.roots.inner |= body.roots.inner
+    found.roots.chains |= body.roots.chains
+    made = StreamLoop(group.symbol, body.size, list(group.streams), group.online)
+    for stream in group.streams:
+        found.buffers[stream] = found.buffers[body.results[stream]] = Buffer(stream, orders[stream])
+        if isinstance(stream.op, ops.Sort):
+            made.results += _selections(found, stream, orders)
+    streams = {result: stream for stream, result in body.results.items()}
+    homes = _ordered(found, own, body.stage, orders)
+    for root in own:
+        if are_rows(root):
+            found.buffers[root] = keys_buffer(root, orders)
+        nests = _nests(found, root, orders, homes, body.stage)
+        for nest in nests if root in streams else ():
+            nest.stream, nest.factor, nest.reason = streams[root], body.factors.get(streams[root]), Reason.STREAM
+        made.nests += nests
+    return made
+
+
+def _selections(found: Nests, order: Tensor, orders: Orders) -> list[Tensor]:
+    """The numbers that an order finds, read or not."""
+    x = order.args[0]
+    numbers = build.gather(x, order, [None if i == joined_rows(order)[0] else axis(i) for i in range(len(x.shape))])
+    same = [root for root in found.roots.reasons if is_selection(root) and root.args[1] is order]
+    orders.setdefault(numbers, orders[order])
+    for root in same:
+        orders[root] = orders[numbers]
+    found.buffers |= dict.fromkeys([numbers, *same], Buffer(numbers, orders[numbers]))
+    found.roots.reasons.setdefault(numbers, Reason.STREAM)
+    return [numbers]
+
+
+def keys_buffer(keys: Tensor, orders: Orders) -> Buffer:
+    """Rows lie in memory between stages, where they are read; the planes of columns are copied."""
+    (x,) = keys.args
+    (place,) = [i for i, size in enumerate(x.shape) if isinstance(size, str)]
+    inner = orders.get(x, fixed_axes(x))
+    if isinstance(x.op, ops.Column):
+        return Buffer(keys, (*inner, place), is_common=True)
+    return Buffer(keys, (place, *inner), is_common=True, pitch=pitch_of(x) * 4 // width_of(x.dtype))
 
 
 def _nest(found: Nests, root: Tensor, reason: Reason, buffer: Buffer, home: tuple[Tensor, int] | None) -> Nest:
@@ -169,16 +287,16 @@ def _part_offsets(buffer: Buffer) -> list[int]:
     return offsets
 
 
-def _homes(roots: Roots, users: dict[Tensor, list[Tensor]], stage: Stage, orders: Orders) -> dict[Tensor, tuple[Tensor, int]]:
+def _homes(roots: list[Tensor], users: dict[Tensor, list[Tensor]], stage: Stage, orders: Orders) -> Homes:
     """Roots that only a concat reads, which are written where that has them: {root: (concat, first element)}."""
     found: dict[Tensor, tuple[Tensor, int]] = {}
-    for concat in roots.reasons:
+    for concat in roots:
         if not isinstance(concat.op, ops.Concat) or concat in stage.earlier:
             continue
         for arg, offset in zip(concat.args, _part_offsets(Buffer(concat, orders[concat]))):
             is_single = users.get(arg) == [concat] and concat.args.count(arg) == 1
             is_written = isinstance(arg.op, (ops.Map, ops.Cast, *_SUMS)) and arg not in stage.earlier
-            if arg in roots and is_single and is_written and arg not in stage.targets:
+            if arg in roots and is_single and is_written and not is_stream(arg) and arg not in stage.targets:
                 found[arg] = (concat, offset)
     return found
 
@@ -186,14 +304,15 @@ def _homes(roots: Roots, users: dict[Tensor, list[Tensor]], stage: Stage, orders
 _SUMS = (ops.Reduce, ops.Contract)
 
 
-def _add_parts(found: Nests, concat: Tensor, homes: dict[Tensor, tuple[Tensor, int]]) -> None:
+def _parts(found: Nests, concat: Tensor, homes: Homes) -> list[Nest]:
     """A nest for each part that is not written to the concat by its own nest."""
-    buffer = found.buffers[concat]
+    buffer, nests = found.buffers[concat], []
     for arg, offset in zip(concat.args, _part_offsets(buffer)):
         if arg not in homes:
             loops, index = loops_over(arg, buffer.order)
             target = _target(buffer, index, (concat, offset))
-            found.nests.append(Nest(arg, Reason.ELEMENTS, buffer, loops, index, target, is_copy=True))
+            nests.append(Nest(arg, Reason.ELEMENTS, buffer, loops, index, target, is_copy=True))
+    return nests
 
 
 def _bias_of(chain: list[Tensor], inner: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -226,9 +345,11 @@ def reads_of(nest: Nest, roots: Roots) -> set[Tensor]:
         if tensor in roots and not is_top:
             found.add(tensor)
             return
-        for arg in tensor.args[1:] if is_row_gather(tensor) else tensor.args:
+        for arg in () if isinstance(tensor.op, Keys) else tensor.args[1:] if is_row_gather(tensor) else tensor.args:
             visit(arg, False)
 
     if nest.reason is not Reason.EARLIER:
         visit(nest.root, not nest.is_copy)
+    if nest.factor is not None:
+        visit(nest.factor, False)
     return found

@@ -12,9 +12,10 @@ from enum import Enum
 
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import FUNCTIONS
-from tensoa.compiler.typed.passes import is_row_gather
+from tensoa.compiler.typed.passes import is_row_gather, is_selection
 from tensoa.compiler.typed.schedule.addresses import base_of
 from tensoa.compiler.typed.schedule.stages import Stage, is_free, own_args, users_of
+from tensoa.compiler.typed.schedule.streams import Keys, Previous, are_rows, is_stream
 from tensoa.compiler.typed.tensors import Tensor
 
 #: The cost of a function that is not cheap, of which a cheap one has 1; what costs more than one cheap function is not
@@ -36,6 +37,8 @@ class Reason(Enum):
     REPEATED = "a view repeats it, so that it would be calculated again"
     SUM = "a sum is made for it"
     LONG = "its expression is long"
+    STREAM = "it is made of all rows, block after block"
+    KEYS = "it is a block of rows"
 
 
 @dataclass
@@ -65,9 +68,9 @@ class _Decision:
         self.size: dict[Tensor, int] = {}
 
     def mark(self, tensor: Tensor, reason: Reason, with_constants: bool = False) -> None:
-        """What a view is of; a constant only where it is read as memory."""
+        """What a view is of; what is the same for all rows only where it is read as memory of the row."""
         base = base_of(tensor)
-        if isinstance(base.op, (ops.Constant, ops.Iota)):
+        if isinstance(base.op, (ops.Constant, ops.Iota, Keys)):
             if with_constants:
                 self.roots.reasons.setdefault(tensor, reason)
         else:
@@ -80,6 +83,13 @@ class _Decision:
                 self.mark(tensor, Reason.EARLIER)
             elif isinstance(tensor.op, ops.Column):
                 self.mark(tensor, Reason.COLUMN)
+            elif isinstance(tensor.op, Keys):
+                if are_rows(tensor):
+                    self.roots.reasons.setdefault(tensor, Reason.KEYS)
+            elif is_stream(tensor) or is_selection(tensor) or isinstance(tensor.op, Previous):
+                self.mark(tensor, Reason.STREAM)
+                for arg in own_args(tensor):
+                    self.mark(arg, Reason.OPERAND)
             elif is_row_gather(tensor):
                 self.mark(tensor, Reason.ROWS)
                 self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
@@ -132,7 +142,7 @@ class _Decision:
     def absorbed(self) -> None:
         """Sums become parts of the roots that their results go to."""
         for tensor in self.stage.values:
-            if not isinstance(tensor.op, SUMS) or tensor in self.stage.earlier:
+            if not isinstance(tensor.op, SUMS) or tensor in self.stage.earlier or is_stream(tensor):
                 continue
             top, chain = tensor, []
             while top not in self.roots and len(self.users[top]) == 1 and _continues(self.users[top][0], top):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: which tensors are calculated in one loop over the rows of a collection.
 
-A tensor that is read in other rows has to be complete in memory before, so its readers are in a later stage; so are the
-readers of what rows are joined to. Levels count these; a stage is a level and a row symbol. Tensors are then calculated as
-late as possible, in stages that there are, so that few values are in memory between stages.
+A tensor that is read in other rows has to be complete in memory before, so its readers are in a later stage; so are the readers
+of what rows are joined to. Values of pairs of rows are in no stage: streams calculate them. Levels count these; a stage is a
+level and a row symbol. Tensors are then calculated as late as possible, in stages that there are, so that few values are in
+memory between stages.
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from dataclasses import dataclass, field
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.passes import is_row_gather
+from tensoa.compiler.typed.passes import is_row_gather, is_selection
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.compiler.typed.schedule.addresses import base_of
+from tensoa.compiler.typed.schedule.streams import Keys, is_pair, is_stream, leaves_of
 from tensoa.compiler.typed.tensors import Tensor
 
 ONE = "one"  # the symbol of what has no rows: it is calculated once
@@ -48,7 +50,7 @@ def is_free(tensor: Tensor) -> bool:
     """What every stage can read without memory: columns, constants, row numbers, and views of them."""
     if isinstance(tensor.op, ops.View):
         return is_free(tensor.args[0])
-    return isinstance(tensor.op, (ops.Column, ops.Constant, ops.Iota))
+    return isinstance(tensor.op, (ops.Column, ops.Constant, ops.Iota, Keys))
 
 
 def joins_rows(tensor: Tensor) -> bool:
@@ -58,23 +60,40 @@ def joins_rows(tensor: Tensor) -> bool:
 
 def far_args(tensor: Tensor) -> tuple[Tensor, ...]:
     """Arguments that are read in any row."""
+    if isinstance(tensor.op, Keys):
+        return tensor.args
     if is_row_gather(tensor):
         return (base_of(tensor.args[0]),)
+    if is_selection(tensor):
+        return ()
     own = tensor.rows
-    return tuple(base_of(arg) for arg in tensor.args if own and not arg.rows and not is_free(arg))
+    if is_stream(tensor):
+        here, far = leaves_of(tensor)
+        return (*(one for one in far if not is_free(one)), *(one for one in here if _is_of_no_row(one, tensor)))
+    return tuple(base_of(arg) for arg in tensor.args if own and _is_of_no_row(arg, tensor))
+
+
+def _is_of_no_row(arg: Tensor, reader: Tensor) -> bool:
+    """Whether it was calculated once, for all rows of its reader."""
+    return bool(reader.rows) and not arg.rows and not is_free(arg)
 
 
 def own_args(tensor: Tensor) -> tuple[Tensor, ...]:
     """Arguments that are read in the same row, or that are constants."""
-    if is_row_gather(tensor):
+    if isinstance(tensor.op, Keys):
+        return ()
+    if is_row_gather(tensor) or is_selection(tensor):
         return tensor.args[1:]
+    if is_stream(tensor):
+        return tuple(one for one in leaves_of(tensor)[0] if not _is_of_no_row(one, tensor))
     far = far_args(tensor)
     return tuple(arg for arg in tensor.args if base_of(arg) not in far)
 
 
 class _Levels:
     def __init__(self, program: Program) -> None:
-        self.program, self.order = program, program.tensors()
+        self.program = program
+        self.order = [tensor for tensor in program.tensors() if not is_pair(tensor)]
         self.level: dict[Tensor, int] = {}
         for tensor in self.order:
             self.level[tensor] = self.earliest(tensor)
@@ -101,6 +120,9 @@ class _Levels:
                 until[arg] = min(until.get(arg, level), level - joins_rows(tensor))
             for arg in far_args(tensor):
                 until[arg] = min(until.get(arg, level), level - 1)
+        for tensor in self.order:
+            if is_selection(tensor):  # its order makes it
+                self.level[tensor] = self.level[tensor.args[1]]
 
 
 def stages_of(program: Program) -> list[Stage]:
@@ -110,11 +132,12 @@ def stages_of(program: Program) -> list[Stage]:
 
 
 def _refuse(program: Program) -> None:
+    """Values of pairs of rows are read by streams only."""
     for tensor in program.tensors():
-        if len(tensor.rows) > 1:
-            raise NotFused(f"values of pairs of rows ({tensor!r})")
-        if isinstance(tensor.op, (ops.Sort, ops.Scan)) and isinstance(tensor.args[0].shape[tensor.op.axis], str):
-            raise NotFused(f"all rows in an order ({tensor!r})")
+        if is_stream(tensor):
+            leaves_of(tensor)
+        elif not is_pair(tensor) and not is_selection(tensor) and any(map(is_pair, tensor.args)):
+            raise NotFused(f"some of the numbers of all pairs of rows ({tensor!r})")
 
 
 class _Cut:
@@ -187,7 +210,7 @@ class _Cut:
                 for arg in own_args(tensor):
                     visit(arg)
                 for arg in far_args(tensor) if not is_row_gather(tensor) else ():
-                    if not is_free(arg):
+                    if _is_of_no_row(arg, tensor):
                         stage.earlier.add(arg)
                         done.setdefault(arg)
             done.setdefault(tensor)

@@ -38,30 +38,33 @@ constexpr float kErf[] = {0.128379166f,  -0.37612626f,     0.112836003f,  -0.026
 constexpr float kErfc[] = {0.128669038f,  0.63506824f,      0.106373616f,   -0.023879346f,
                            0.0036976971f, -0.000336340716f, 1.25792694e-05f};
 
-/// x = n ln 2 + r.
+/// x = n ln 2 + r; n is whole.
 struct Reduced {
-  I n;
-  V r;
+  V n, r;
 };
 inline Reduced reduced(V x) {
   const V n = f_round(x * all(kLog2E));
-  return {__builtin_convertvector(n, I), fused(n, all(-kLn2Low), fused(n, all(-kLn2High), x))};
+  return {n, fused(n, all(-kLn2Low), fused(n, all(-kLn2High), x))};
 }
-inline V between(V x, float low, float high) {
-  x = x < low ? all(low) : x;
-  return x > high ? all(high) : x;
-}
+inline V power_of_two(V n) { return power_of_two(__builtin_convertvector(n, I)); }
+/// What is no number stays so.
+inline V between(V x, float low, float high) { return smallest(all(high), largest(all(low), x)); }
 inline V exp_of(Reduced a) {
   const V y = fused(polynomial(kExp, a.r) * a.r, a.r, a.r) + all(1);
-  const I half = a.n >> 1;  // in two steps: results may be subnormal
-  return (y * power_of_two(half)) * power_of_two(a.n - half);
+#ifdef __AVX512F__
+  return _mm512_scalef_ps(y, a.n);
+#else
+  const I n = __builtin_convertvector(a.n, I),
+          half = n >> 1;  // in two steps: results may be subnormal
+  return (y * power_of_two(half)) * power_of_two(n - half);
+#endif
 }
 inline V f_exp(V x) { return exp_of(reduced(between(x, -104, 89))); }
 /// Exact at whole numbers.
 inline V f_exp2(V x) {
   x = between(x, -152, 129);
   const V n = f_round(x);
-  return exp_of({__builtin_convertvector(n, I), (x - n) * all(kLn2)});
+  return exp_of({n, (x - n) * all(kLn2)});
 }
 inline V f_expm1(V x) {
   const V y = between(x, -80, 89);

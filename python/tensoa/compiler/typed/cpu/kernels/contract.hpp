@@ -95,6 +95,48 @@ template <int NV, int O, int K1, int K2, class E>
                                       [&](V x, int o, int r) { epilogue(x, o, r + g * kLanes); });
 }
 
+/// The same of factors that are the same for all rows, `bo` from output to output. Counts may be known when it runs only.
+template <int NV, int NO, class E>
+[[gnu::always_inline]] inline void contract_block_common(const float* a, int s1, int s2,
+                                                         const float* b, std::int64_t b1,
+                                                         std::int64_t b2, std::int64_t bo, int k1,
+                                                         int k2, E epilogue) {
+  V sum[NO][NV] = {};
+  for (int i = 0; i < k1; ++i)
+    for (int k = 0; k < k2; ++k) {
+      const float *x = a + i * s1 + k * s2, *y = b + i * b1 + k * b2;
+      V in[NV];
+#pragma GCC unroll 3
+      for (int v = 0; v < NV; ++v) in[v] = load(x + v * kLanes);
+#pragma GCC unroll 8
+      for (int j = 0; j < NO; ++j) {
+        const V number = all(y[j * bo]);
+#pragma GCC unroll 3
+        for (int v = 0; v < NV; ++v) sum[j][v] = fused(in[v], number, sum[j][v]);
+      }
+    }
+#pragma GCC unroll 8
+  for (int j = 0; j < NO; ++j)
+#pragma GCC unroll 3
+    for (int v = 0; v < NV; ++v) epilogue(sum[j][v], j, v * kLanes);
+}
+template <int NV, class E>
+[[gnu::always_inline]] inline void contract_rows_common(const float* a, int s1, int s2,
+                                                        const float* b, std::int64_t b1,
+                                                        std::int64_t b2, std::int64_t bo,
+                                                        int outputs, int k1, int k2, E epilogue) {
+  constexpr int NG = NV < 3 ? NV : 3;
+  for (int g = 0; g < NV; g += NG) {
+    int o = 0;
+    const auto store = [&](V x, int j, int r) { epilogue(x, o + j, r + g * kLanes); };
+    const float* x = a + g * kLanes;
+    for (; o + kOutputs <= outputs; o += kOutputs)
+      contract_block_common<NG, kOutputs>(x, s1, s2, b + o * bo, b1, b2, bo, k1, k2, store);
+    for (; o < outputs; ++o)
+      contract_block_common<NG, 1>(x, s1, s2, b + o * bo, b1, b2, bo, k1, k2, store);
+  }
+}
+
 // ---- vectors of outputs
 
 /// `w`: packed (kPacked), or rows of memory b1 and b2 apart. COUNT items share the weights: they are `sa` apart in `a`.

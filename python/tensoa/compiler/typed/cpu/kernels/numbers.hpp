@@ -309,7 +309,7 @@ TENSOA_NUMBER_OF(log)
 TENSOA_NUMBER_OF(log2)
 TENSOA_NUMBER_OF(log10)
 TENSOA_NUMBER_OF(log1p)
-TENSOA_NUMBER(sin, f_sin, D(x) == 0.0 ? D(x) : sin(D(x)))  // of -0 it is -0
+TENSOA_NUMBER_OF(sin)
 TENSOA_NUMBER_OF(cos)
 TENSOA_NUMBER_OF(tan)
 TENSOA_NUMBER_OF(sinh)
@@ -524,6 +524,97 @@ inline void sort_rows(std::int32_t* y, int ys, const float* x, int xs, bool is_l
       store_of<std::int32_t, kLanes>(y + k * ys + r, place);
       for (int i = 0; i < W; ++i) keys[i] = place == i ? whole(kTakenKey) : keys[i];
     }
+  }
+}
+
+// ---- the K least of all rows, block by block
+
+/// Whether a comes before b in an order, where both are at different places: NaN is larger than all numbers.
+template <class T>
+inline bool is_before(T a, T b, bool is_largest) {
+  const bool is_nan = a != a, is_other = b != b;
+  if (is_nan || is_other) return is_nan != is_other && (is_largest ? is_nan : is_other);
+  return is_largest ? a > b : a < b;
+}
+/// Joins a block of `count` numbers, from row `first` on, to the numbers that were found so far and their places.
+template <class T, int K>
+inline void select_one(std::int32_t* places, int ps, T* numbers, int ns, const T* x, int xs,
+                       int count, std::int64_t first, bool is_largest) {
+  int found = K;
+  while (found > 0 && places[(found - 1) * ps] < 0) --found;
+  for (int j = 0; j < count; ++j) {
+    const T mine = x[j * xs];
+    if (found == K && !is_before(mine, numbers[(K - 1) * ns], is_largest)) continue;
+    int i = found < K ? found++ : K - 1;
+    for (; i > 0 && is_before(mine, numbers[(i - 1) * ns], is_largest); --i) {
+      numbers[i * ns] = numbers[(i - 1) * ns];
+      places[i * ps] = places[(i - 1) * ps];
+    }
+    numbers[i * ns] = mine;
+    places[i * ps] = static_cast<std::int32_t>(first + j);
+  }
+}
+/// The K first of a vector of rows, in order. Without kHasNumbers the numbers are those of the keys, where -0 is 0.
+template <int K, bool kHasNumbers>
+struct Selection {
+  I keys[K], places[K];
+  V numbers[kHasNumbers ? K : 1];
+
+  void add(V number, I key, I place) {
+    I is_in{};  // once one is, those behind it move on
+    for (int i = 0; i < K; ++i) {
+      is_in |= key < keys[i];
+      const I next = keys[i], there = places[i];
+      keys[i] = is_in ? key : next;
+      places[i] = is_in ? place : there;
+      key = is_in ? next : key;
+      place = is_in ? there : place;
+      if constexpr (kHasNumbers) {
+        const V other = numbers[i];
+        numbers[i] = is_in ? number : other;
+        number = is_in ? other : number;
+      }
+    }
+  }
+  V number(int i, bool is_largest) const {
+    if constexpr (kHasNumbers)
+      return numbers[i];
+    else
+      return number_of(keys[i], is_largest);
+  }
+};
+/// The same of rows of a tile. kHasNumbers: the numbers are read, not only the places.
+template <class T, int K, bool kHasNumbers>
+inline void select_rows(std::int32_t* places, int ps, T* numbers, int ns, const T* x, int xs,
+                        int count, std::int64_t first, bool is_largest, int n) {
+  if constexpr (std::is_same_v<T, float>) {
+    for (int r = 0; r < n; r += kLanes) {
+      Selection<K, kHasNumbers> found;
+      for (int i = 0; i < K; ++i) {
+        const V number = load(numbers + i * ns + r);
+        found.places[i] = load_of<std::int32_t, kLanes>(places + i * ps + r);
+        found.keys[i] = found.places[i] < 0 ? whole(kTakenKey) : key_of(number, is_largest);
+        if constexpr (kHasNumbers) found.numbers[i] = number;
+      }
+      const auto limit_of = [&] {
+        const V last = found.number(K - 1, is_largest);
+        return found.places[K - 1] < 0 ? all(NAN) : is_largest ? -last : last;
+      };
+      V limit = limit_of();
+      for (int j = 0; j < count; ++j) {
+        const V number = load(x + j * xs + r);
+        if (!is_any_not_above(is_largest ? -number : number, limit)) continue;
+        found.add(number, key_of(number, is_largest), whole(static_cast<int>(first) + j));
+        limit = limit_of();
+      }
+      for (int i = 0; i < K; ++i) {
+        store_of<std::int32_t, kLanes>(places + i * ps + r, found.places[i]);
+        store(numbers + i * ns + r, found.number(i, is_largest));
+      }
+    }
+  } else {
+    for (int r = 0; r < n; ++r)
+      select_one<T, K>(places + r, ps, numbers + r, ns, x + r, xs, count, first, is_largest);
   }
 }
 
