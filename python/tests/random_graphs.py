@@ -541,7 +541,7 @@ class Reference:
                 )
             return torch.where(y == 0, torch.zeros_like(x), result)
         names = {"shl": "bitwise_left_shift", "shr": "bitwise_right_shift"}
-        if op.fn == "add" and any(isinstance(arg.op, ops.Contract) for arg in tensor.args):  # may be a term of the sum
+        if op.fn == "add" and has_product(tensor, 4):  # the others may be terms of its sum
             return self.noisy(
                 args[0] + args[1], tensor.dtype, args[0].abs() + args[1].abs() if args[0].is_floating_point() else None
             )
@@ -652,6 +652,12 @@ class Reference:
             return self.extreme((torch.cummax if op.fn == "max" else torch.cummin)(x, op.axis).values, tensor.dtype)
         size = x.abs().cumsum(op.axis) if x.is_floating_point() else None
         return self.noisy(x.cumsum(op.axis, dtype=x.dtype), tensor.dtype, size)
+
+
+def has_product(tensor, levels):
+    """Whether it is a product of matrices, or a sum with one at most so many sums below."""
+    is_sum = levels and isinstance(tensor.op, ops.Map) and tensor.op.fn == "add"
+    return isinstance(tensor.op, ops.Contract) or (is_sum and any(has_product(arg, levels - 1) for arg in tensor.args))
 
 
 # ---- comparing

@@ -261,6 +261,23 @@ def split_products(tensor: Tensor) -> Tensor | None:
     return total
 
 
+def unrepeated(tensor: Tensor) -> Tensor | None:
+    """A constant factor that is repeated along an axis which the other one has, too, does without that axis."""
+    if not isinstance(tensor.op, ops.Contract):
+        return None
+    op, labels = tensor.op, [tensor.op.left, tensor.op.right]
+    args = list(tensor.args)
+    for i, (arg, own, other) in enumerate(zip(tensor.args, (op.left, op.right), (op.right, op.left))):
+        if not is_constant(arg) or not isinstance(arg.op, ops.View):
+            continue
+        used = {number for one in arg.op.index for number, _ in one.terms}
+        kept = [n for n, label in enumerate(own) if n in used or label not in other or label not in op.out]
+        index = [build.affine(one.offset, *((kept.index(n), factor) for n, factor in one.terms)) for one in arg.op.index]
+        args[i] = build.view(arg.args[0], tuple(arg.shape[n] for n in kept), index)
+        labels[i] = "".join(own[n] for n in kept)
+    return None if args == list(tensor.args) else build.contract(args[0], args[1], labels[0], labels[1], op.out)
+
+
 def is_constant(tensor: Tensor) -> bool:
     return isinstance(tensor.op, ops.Constant) or (isinstance(tensor.op, ops.View) and is_constant(tensor.args[0]))
 
@@ -282,6 +299,31 @@ def layers_at_source(tensor: Tensor) -> Tensor | None:
     return build.gather(far, wide, [None, axis(last)])
 
 
+def rows_first(tensor: Tensor) -> Tensor | None:
+    """Gathered rows that are added to a product one after the other are added to each other first, as they are read: sums of
+    products have no order.
+    """
+    found = _sum_and_rows(tensor)
+    inner = None if found is None else _sum_and_rows(found[0])
+    if found is None or inner is None or not _has_product(inner[0]):
+        return None
+    return build.apply("add", inner[0], build.apply("add", inner[1], found[1]))
+
+
+def _sum_and_rows(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The terms of a sum of which one, the second, is gathered rows."""
+    if not _is_map(tensor, "add") or is_row_gather(tensor.args[0]) == is_row_gather(tensor.args[1]):
+        return None
+    x, y = tensor.args
+    return (y, x) if is_row_gather(x) else (x, y)
+
+
+def _has_product(tensor: Tensor) -> bool:
+    """Whether it is a product, or the sum of one and something else."""
+    terms = tensor.args if _is_map(tensor, "add") else (tensor,)
+    return any(isinstance(term.op, ops.Contract) for term in terms)
+
+
 def _index_of(places: Tensor) -> tuple[Affine, ...]:
     assert isinstance(places.op, ops.View)
     return places.op.index
@@ -296,6 +338,7 @@ PASSES: tuple[tuple[str, Rule], ...] = (
     ("fold constants", fold),
     ("exact reciprocals", exact_reciprocal),
     ("narrow places", narrow_places),
+    ("unrepeated constants", unrepeated),
     ("gather of views", gather_of_views),
     ("divide later", divide_later),
     ("one axis of rows", one_axis_of_rows),
@@ -303,6 +346,7 @@ PASSES: tuple[tuple[str, Rule], ...] = (
     ("join rows", join_rows),
     ("split products", split_products),
     ("layers at source", layers_at_source),
+    ("rows first", rows_first),
     ("widen", widen),
     ("fold constants", fold),
 )

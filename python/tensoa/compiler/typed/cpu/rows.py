@@ -22,7 +22,7 @@ from tensoa.compiler.typed.schedule.addresses import (
     variable,
 )
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_over
-from tensoa.compiler.typed.schedule.roots import Reason
+from tensoa.compiler.typed.schedule.roots import Reason, added_rows
 from tensoa.compiler.typed.schedule.stages import ONE, is_free, joins_rows, symbol_of
 from tensoa.compiler.typed.schedule.streams import Online, are_rows
 from tensoa.compiler.typed.tensors import Tensor
@@ -89,6 +89,8 @@ class StagePrinter(NestPrinter):
             return self.print_column(nest)
         if is_row_gather(root):
             return self.print_gather(nest)
+        if nest.reason is Reason.ROWS:
+            return self.print_added(nest)
         if nest.inner is not None:
             return self.print_sum(nest)
         for kind, method in ((ops.Sort, self.print_sort), (ops.Scan, self.print_scan), (ops.Scatter, self.print_scatter)):
@@ -158,6 +160,19 @@ class StagePrinter(NestPrinter):
         read, size = self.far_element(source, index), self.rows_text(str(x.shape[root.op.axis]))
         body = f"const std::int64_t place = {place}; {to} = is_inside(place, {size}) ? {read} : nothing<{kind}>();"
         return loops_around(nest.loops, f"{self.each}{{ {body} }}")
+
+    def print_added(self, nest: Nest) -> str:
+        """A sum of whole rows of memory."""
+        found, count = added_rows(nest.root), elements_of(nest.root)
+        memories = [self.shared(one.args[0]) for one in found]
+        where = [self.address(one.args[1], nest.index) for one in found]
+        pointer = f"{self.places[nest.buffer.root].pointer} + ({nest.target.offset}){self.scale}"
+        if self.is_tile:
+            nothing = self.weights.packed(np.full(padded(count), np.nan, np.float32))
+            sources = [f"{{&{m}, {at.pointer} + ({at.at.text()}) * kTileRows}}" for m, at in zip(memories, where)]
+            return f"const Source from[] = {{{', '.join(sources)}}}; Tile::gather({pointer}, {count}, from, {nothing}, n);"
+        rows = [f"{{&{m}, {at.pointer} + {at.at.text()}}}" for m, at in zip(memories, where)]
+        return f"const Source from[] = {{{', '.join(rows)}}}; add_rows({pointer}, {count}, from);"
 
     def source(self, nest: Nest, x: Tensor, op: ops.Gather) -> tuple[Tensor, Indices]:
         """What rows are gathered of, and its index."""

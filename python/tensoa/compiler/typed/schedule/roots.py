@@ -12,6 +12,7 @@ from enum import Enum
 
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import FUNCTIONS
+from tensoa.compiler.typed.operations import axis
 from tensoa.compiler.typed.passes import is_row_gather, is_selection
 from tensoa.compiler.typed.schedule.addresses import base_of
 from tensoa.compiler.typed.schedule.stages import Stage, is_free, own_args, users_of
@@ -41,6 +42,25 @@ class Reason(Enum):
     KEYS = "it is a block of rows"
 
 
+def added_rows(tensor: Tensor) -> list[Tensor]:
+    """The gathers of a sum of whole rows of memory in float32, in the order in which they are added; none of anything else."""
+    if isinstance(tensor.op, ops.Map) and tensor.op.fn == "add" and tensor.args[0] is not tensor.args[1]:
+        left, right = (added_rows(arg) if isinstance(arg.op, ops.Map) else [arg] * _is_whole_row(arg) for arg in tensor.args)
+        return [*left, *right] if left and len(right) == 1 else []
+    return []
+
+
+def _is_whole_row(tensor: Tensor) -> bool:
+    """Whether it is a row of memory, by one place."""
+    if not isinstance(tensor.op, ops.Gather) or not is_row_gather(tensor) or tensor.dtype.name != "float32":
+        return False
+    x, places = tensor.args
+    index = places.op.index if isinstance(places.op, ops.View) else ()
+    is_row = tensor.op.index == (None, axis(1)) and len(tensor.shape) == 2 and tensor.shape[1] == x.shape[1]
+    is_one = bool(index) and all(number == 0 for one in index for number, _ in one.terms)
+    return is_row and is_one and places.dtype.name == "int64" and not is_free(x) and not isinstance(x.op, ops.View)
+
+
 @dataclass
 class Roots:
     """`reasons`: of each root, in the order of the values; `inner`: the sum that a root is an epilogue of; `chains`: the
@@ -65,6 +85,7 @@ class _Decision:
         self.stage = stage
         self.users = users_of(stage.values, stage.earlier)
         self.roots = Roots()
+        self.added: dict[Tensor, None] = {}  # gathers that are parts of sums of rows
         self.size: dict[Tensor, int] = {}
 
     def mark(self, tensor: Tensor, reason: Reason, with_constants: bool = False) -> None:
@@ -76,10 +97,26 @@ class _Decision:
         else:
             self.roots.reasons.setdefault(base, reason)
 
+    def sums_of_rows(self) -> None:
+        """Rows of memory that are added and not read otherwise are added as they are read."""
+        for tensor in reversed(self.stage.values):
+            found = added_rows(tensor) if tensor not in self.added and tensor not in self.stage.earlier else []
+            parts, inner = [*found], tensor.args[:1] if found else ()
+            while inner and inner[0] not in parts:
+                parts.append(inner[0])
+                inner = inner[0].args[:1]
+            is_alone = all(len(self.users[one]) == 1 and one not in self.stage.targets for one in parts)
+            if found and is_alone and not any(one in self.stage.earlier for one in parts):
+                self.mark(tensor, Reason.ROWS)
+                self.added |= dict.fromkeys((*parts, tensor))
+
     def required(self) -> None:
         """Roots that the operations need."""
+        self.sums_of_rows()
         for tensor in self.stage.values:
-            if tensor in self.stage.earlier:
+            if tensor in self.added and is_row_gather(tensor):
+                self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
+            elif tensor in self.stage.earlier:
                 self.mark(tensor, Reason.EARLIER)
             elif isinstance(tensor.op, ops.Column):
                 self.mark(tensor, Reason.COLUMN)

@@ -465,6 +465,24 @@ inline void gather_row(T* y, int count, const Memory& memory, std::int64_t place
   else
     std::fill_n(y, count, nothing<T>());
 }
+/// The sum of rows of memory; a place outside of one makes it NaN.
+template <int kCount>
+inline void add_rows(float* y, int count, const Source (&from)[kCount]) {
+  const float* rows[kCount];
+  for (int k = 0; k < kCount; ++k) {
+    const std::int64_t place = *from[k].index;
+    if (!is_inside(place, from[k].memory->rows)) {
+      std::fill_n(y, count, NAN);
+      return;
+    }
+    rows[k] = row_at<float>(*from[k].memory, place);
+  }
+  for (int i = 0; i < count; i += kLanes) {
+    V sum = load(rows[0] + i);
+    for (int k = 1; k < kCount; ++k) sum += load(rows[k] + i);
+    store_of<float, kLanes>(y + i, sum, count - i);
+  }
+}
 /// Joins the elements of a row, `step` apart, to a row of memory.
 template <class J, class T>
 inline void scatter_row(const T* x, int count, int step, const Memory& memory, std::int64_t place) {
