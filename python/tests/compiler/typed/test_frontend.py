@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as f
 
 from bindings import block, bound
 from tensoa.binding.model import result_rows
@@ -100,6 +101,13 @@ def test_integers_mean_what_torch_means(name):
     check(Function(OF_INTEGERS[name]), binding, 0.0)
 
 
+def written(x):
+    """Of equal places the last one counts."""
+    y = x.clone()
+    y[:, torch.tensor([3, 3, -1])] = x[:, :3]
+    return y
+
+
 OF_SHAPES = {
     "merged and split": lambda x: x.view(-1, 3, 4).transpose(1, 2).reshape(-1, 12).view(-1, 2, 6).flip(2).flatten(1),
     "split where a copy is needed": lambda x: (
@@ -113,6 +121,24 @@ OF_SHAPES = {
     "places": lambda x: x[:, [3, 1, 2, 2, 0, -1]].repeat(1, 2),
     "places of two axes": lambda x: x.view(-1, 3, 4)[:, [0, 2, 1], [1, 1, -1]].repeat(1, 4),
     "written slice": lambda x: torch.slice_scatter(x, x[:, :3] * 2, 1, 4, 10, 2),
+    "written places": written,
+    "written elements of rows": lambda x: torch.index_put(
+        x.view(-1, 3, 4), (torch.arange(len(x))[:, None], x[:, :2].argmax(1, True), torch.tensor([1, 3])), x[:, 8:10]
+    ).flatten(1),
+    "written by scatter": lambda x: x.scatter(1, x[:, :6].argsort(1), x[:, 6:]),
+    "masked": lambda x: torch.index_put(x, (x > 0.5,), torch.tensor(-3.0)),
+    "elements that rows name": lambda x: x.view(-1, 3, 4)[
+        torch.arange(len(x))[:, None], x[:, :3].argsort(1), torch.tensor([0, 2, -1])
+    ].repeat(1, 4),
+    "places of axes apart": lambda x: x.view(-1, 3, 2, 2)[:, [0, 2], :, [1, 0]].movedim(0, 1).flatten(1).repeat(1, 3),
+    "windows that are not whole": lambda x: f.avg_pool1d(x[:, None], 5, 3, 2, True, False)[:, 0].repeat(1, 3)[:, :12],
+    "adaptive windows": lambda x: (
+        f.adaptive_avg_pool1d(x[:, None], 5)[:, 0] + f.adaptive_max_pool1d(x[:, None], 5)[:, 0]
+    ).repeat(1, 3)[:, :12],
+    "transposed convolution": lambda x: f.conv_transpose1d(
+        x.view(-1, 4, 3), torch.arange(24.0).view(4, 2, 3) - 9, None, 2, 1, 1, 2, 2
+    ).flatten(1)[:, :12],
+    "norms": lambda x: x / (torch.norm(x, 3, 1, True) + torch.norm(x, 0, 1, True)) + x.kthvalue(2, 1, True).values,
     "outer": lambda x: torch.einsum("ni,nj->nij", x[:, :3], x[:, 4:8]).flatten(1),
     "mean of all rows": lambda x: x - x.mean(0, keepdim=True) + x.amax(0),
     "variance": lambda x: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),

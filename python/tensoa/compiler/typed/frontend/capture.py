@@ -13,7 +13,7 @@ from tensoa.compiler.frontends.torch_export import Graph
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed.frontend import elementwise, movement, places, products, sums
 from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, dtype_of
-from tensoa.compiler.typed.frontend.values import Factors, Value, cast, permuted, reshaped, value_of
+from tensoa.compiler.typed.frontend.values import Factors, Value, cast, permuted, reshaped, to_shape, value_of
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.compiler.typed.tensors import Tensor, made_by
 
@@ -51,11 +51,14 @@ class _Capture:
 
     def argument(self, node: torch.fx.Node) -> Value:
         if node in self.graph.constants:
-            constant = self.graph.constants[node]
-            wide = constant.float() if constant.dtype in (torch.bfloat16, torch.float16) else constant
-            return value_of(build.constant(wide.numpy(), dtype_of(constant.dtype)))
+            return self.constant(self.graph.constants[node])
         position = self.graph.inputs.index(node)
         return self.column(self.binding.inputs[position], position)
+
+    @staticmethod
+    def constant(numbers: torch.Tensor) -> Value:
+        wide = numbers.float() if numbers.dtype in (torch.bfloat16, torch.float16) else numbers
+        return value_of(build.constant(wide.numpy(), dtype_of(numbers.dtype)))
 
     def column(self, block: Block, position: int) -> Value:
         rows = self.rows[self.graph.domains.index(block.collection)]
@@ -86,7 +89,7 @@ class _Capture:
             raise NotFused(f'block "{block.name}": not a tensor of the data')
         value = self.as_planes(block, cast(result, dtype_of(block.dtype)))
         if not value.tensor.rows:
-            value = movement.to_shape(value, [[rows], *(value.factors(d) for d in range(1, value.rank))])
+            value = to_shape(value, [[rows], *(value.factors(d) for d in range(1, value.rank))])
         tensor: Tensor = value.tensor
         if tensor.rows != (rows,) or tensor.shape[0] != rows:
             raise NotFused(f'block "{block.name}": rows of another collection')
@@ -112,6 +115,8 @@ class _Capture:
         if name in ("sym_size", "sym_numel"):
             return node.meta["val"]
         lower = LOWERINGS.get(name) or LOWERINGS.get(name.rstrip("_"))
+        if lower is None and not node.all_input_nodes and torch.Tag.nondeterministic_seeded not in node.target.tags:
+            return self.constant(node.target(*node.args, **node.kwargs))
         if lower is None:
             raise NotFused(f"the operation {node.target}")
         with made_by(f"front end, {node.target}"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, dtype_of, fixed_number, lowers
-from tensoa.compiler.typed.frontend.values import Value, apply, cast, number
+from tensoa.compiler.typed.frontend.values import Value, apply, cast, number, to_shape
 from tensoa.compiler.typed.functions import FUNCTIONS, INTEGERS, kind_of
 from tensoa.dtypes import BOOL, FLOAT32
 
@@ -189,6 +189,11 @@ def to_copy(context: Context, x: Value, *args: Any, **named: Any) -> Value:
 @lowers("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous")
 def same(context: Context, x: Value, **named: Any) -> Value:
     return x
+
+
+@lowers("copy")
+def copy(context: Context, x: Value, source: Value, *more: Any) -> Value:
+    return to_shape(cast(source, x.dtype), [x.factors(dim) for dim in range(x.rank)])
 
 
 @lowers("scalar_tensor")

@@ -18,12 +18,12 @@ from tensoa.compiler.typed.frontend.values import (
     permuted,
     replaced,
     reshaped,
+    to_shape,
     unsqueezed,
     value_of,
     without,
 )
 from tensoa.compiler.typed.operations import affine, axis, same_but
-from tensoa.compiler.typed.tensors import Size
 from tensoa.dtypes import INT64, DType
 
 
@@ -59,19 +59,6 @@ def transpose(context: Context, x: Value, one: int = 0, other: int = 1) -> Value
 @lowers("expand", "broadcast_to")
 def expand(context: Context, x: Value, *args: Any, **named: Any) -> Value:
     return to_shape(x, context.shape())
-
-
-def to_shape(x: Value, shape: Sequence[Factors]) -> Value:
-    """Repeated along new axes and those of size 1."""
-    x = Value(x.tensor, (0,) * (len(shape) - x.rank) + x.groups)
-    index, sizes, groups = [], list[Size](), []
-    for dim, factors in enumerate(shape):
-        own = x.factors(dim) or factors
-        if x.groups[dim]:
-            index += [axis(len(sizes) + i) for i in range(len(own))]
-        sizes += own
-        groups.append(len(own))
-    return Value(build.view(x.tensor, tuple(sizes), index), tuple(groups))
 
 
 def one_axis(x: Value, dim: int) -> tuple[Value, int]:
@@ -182,9 +169,8 @@ def repeat(context: Context, x: Value, times: Sequence[int]) -> Value:
     """A new axis before each, merged with it."""
     x = Value(x.tensor, (0,) * (len(times) - x.rank) + x.groups)
     for dim, count in enumerate(times):
-        if count != 1:
-            place = x.axes(dim).start
-            x = replaced(x, dim, build.with_axis(x.tensor, place, fixed_number(count, "a repetition")), x.groups[dim] + 1)
+        for size in reversed(context.factors(count)):
+            x = replaced(x, dim, build.with_axis(x.tensor, x.axes(dim).start, size), x.groups[dim] + 1)
     return x
 
 
@@ -212,7 +198,8 @@ def padded(x: Value, dim: int, before: int, after: int, fill: float) -> Value:
 # ---- tensors that are made
 
 
-@lowers("full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "empty", "fill")
+@lowers("full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "fill")
+@lowers("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty")
 def full(context: Context, *args: Any, **named: Any) -> Value:
     name = str(context.node.target)
     values = [arg for arg in args if isinstance(arg, (bool, int, float))]

@@ -9,12 +9,28 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.frontend.lowering import Context, lowers
-from tensoa.compiler.typed.frontend.movement import one_axis, tidy, to_shape
-from tensoa.compiler.typed.frontend.values import Factors, Value, agreed, apply, broadcast, cast, number, replaced
+from tensoa.compiler.typed.frontend.movement import one_axis, tidy
+from tensoa.compiler.typed.frontend.values import (
+    Factors,
+    Value,
+    agreed,
+    apply,
+    broadcast,
+    cast,
+    number,
+    permuted,
+    replaced,
+    reshaped,
+    to_shape,
+    unsqueezed,
+    without,
+)
 from tensoa.compiler.typed.functions import BOOLS, INTEGERS, kind_of, start_of
 from tensoa.compiler.typed.operations import Affine, affine, axis
 from tensoa.compiler.typed.tensors import Size, Tensor
-from tensoa.dtypes import INT64
+from tensoa.dtypes import DTYPES, INT64
+
+INT32 = DTYPES["int32"]
 
 
 def from_the_end(places: Value, size: Size) -> Value:
@@ -62,32 +78,86 @@ def embedding(context: Context, table: Value, places: Value, *more: Any) -> Valu
 
 @lowers("index", "_unsafe_index")
 def index(context: Context, x: Value, places: Sequence[Value | None]) -> Value:
-    named = [i for i, one in enumerate(places) if one is not None]
-    if len(named) == 1:
-        one = places[named[0]]
-        assert one is not None
-        return indexed(x, named[0], one)
-    return _several(x, [(i, one) for i, one in enumerate(places) if one is not None])
+    named = [(i, one) for i, one in enumerate(places) if one is not None]
+    if len(named) == 1 and _affine_of(named[0][1].tensor) is None:
+        return indexed(x, *named[0])
+    return _several(x, [i for i, _ in named], [one for _, one in named])
 
 
-def _several(x: Value, places: Sequence[tuple[int, Value]]) -> Value:
-    """Several places together: the axes become one, and so do the places."""
-    dims = [dim for dim, _ in places]
-    if dims != list(range(dims[0], dims[0] + len(dims))):
-        raise NotFused("places of axes that are not next to each other")
-    wide = broadcast(*(cast(one, INT64) for _, one in places))
-    total = None
-    for dim, one in zip(dims, wide):
+def _several(x: Value, dims: Sequence[int], places: Sequence[Value]) -> Value:
+    """x[..., places, places, ...]: their axes are where the first one is, or come first where other axes are in between."""
+    if any(kind_of(one.dtype) == BOOLS for one in places):
+        raise NotFused("rows that are chosen by a mask, of which only the data knows the number")
+    wide = broadcast(*(cast(one, INT64) for one in places))
+    others = [dim for dim in range(x.rank) if dim not in dims]
+    known = [_inside(one.tensor, x, dim) for one, dim in zip(wide, dims)]
+    asked = [i for i, one in enumerate(known) if one is None]
+    x = permuted(x, [dims[i] for i in asked] + [dims[i] for i, one in enumerate(known) if one is not None] + others)
+    at = _as_one(x, [wide[i] for i in asked]) if asked else None
+    if at is not None:
+        x, _ = one_axis(Value(x.tensor, (sum(x.groups[: len(asked)]), *x.groups[len(asked) :])), 0)
+    shape, count = wide[0].tensor.shape, len(wide[0].tensor.shape)
+    first = len(x.tensor.shape) - sum(x.groups[x.rank - len(others) :])
+    index: list[Affine | None] = [None] * bool(asked) + [one for one in known if one is not None]
+    index += [axis(count + i) for i in range(len(x.tensor.shape) - first)]
+    full = (*shape, *x.tensor.shape[first:])
+    if at is None:
+        made = build.view(x.tensor, full, [one for one in index if one is not None])
+    else:
+        made = build.gather(x.tensor, build.view(at.tensor, full, [axis(i) for i in range(count)]), index)
+    found = Value(made, (*wide[0].groups, *x.groups[x.rank - len(others) :]))
+    ranks, start = list(range(wide[0].rank)), min(dims) if list(dims) == list(range(min(dims), max(dims) + 1)) else 0
+    rest = list(range(wide[0].rank, found.rank))
+    return tidy(permuted(found, [*rest[:start], *ranks, *rest[start:]]))
+
+
+def _affine_of(places: Tensor) -> Affine | None:
+    """Places that are affine in their own coordinates, as those of arange() are."""
+    op = places.op
+    if isinstance(op, ops.View):
+        inner = _affine_of(places.args[0])
+        return None if inner is None else build.composed(op.index, inner)
+    if isinstance(op, ops.Iota):
+        return axis(0)
+    if isinstance(op, ops.Constant) and op.data.size == 1:
+        return affine(int(op.data.reshape(-1)[0]))
+    if isinstance(op, ops.Cast) and kind_of(places.args[0].dtype) == INTEGERS:
+        return _affine_of(places.args[0])
+    return None
+
+
+def _inside(places: Tensor, x: Value, dim: int) -> Affine | None:
+    """Places of an axis that a view has: known, and inside of the axis; those of rows are the row itself."""
+    found, factors = _affine_of(places), x.factors(dim)
+    if found is None or len(factors) != 1:
+        return None
+    (size,) = factors
+    if isinstance(size, str):
+        is_same = found.offset == 0 and [factor for _, factor in found.terms] == [1]
+        return found if is_same and places.shape[found.terms[0][0]] == size else None
+    sizes = [(factor, places.shape[number]) for number, factor in found.terms]
+    if any(isinstance(n, str) for _, n in sizes):
+        return None
+    ends = [factor * (n - 1) for factor, n in sizes if isinstance(n, int)]
+    least, most = found.offset + sum(min(0, end) for end in ends), found.offset + sum(max(0, end) for end in ends)
+    if -size <= least and most < 0:
+        return Affine(found.offset + size, found.terms)
+    return found if least >= 0 and most < size else None
+
+
+def _as_one(x: Value, places: Sequence[Value]) -> Value:
+    """Places of the first axes of x as those of the axis that they are together; what is outside of one is outside of it."""
+    if len(places) == 1:
+        return from_the_end(places[0], x.tensor.shape[0] if x.groups[0] == 1 else x.size(0))
+    total, is_inside = None, None
+    for dim, one in enumerate(places):
         size = x.size(dim)
         one = from_the_end(one, size)
         inside = apply("and", apply("ge", one, number(0, INT64)), apply("lt", one, number(size, INT64)))
-        one = apply("where", inside, one, number(-(1 << 40), INT64))
+        is_inside = inside if is_inside is None else apply("and", is_inside, inside)
         total = one if total is None else apply("add", apply("mul", total, number(size, INT64)), one)
-    assert total is not None
-    merged = Value(x.tensor, (*x.groups[: dims[0]], sum(x.groups[d] for d in dims), *x.groups[dims[-1] + 1 :]))
-    beyond = apply("lt", total, number(0, INT64))  # names none, also from the end
-    total = apply("where", beyond, number(1 << 40, INT64), total)
-    return indexed(merged, dims[0], total)
+    assert total is not None and is_inside is not None
+    return apply("where", is_inside, total, number(1 << 40, INT64))
 
 
 def aligned(x: Value, dim: int, places: Value) -> tuple[Value, Value]:
@@ -112,8 +182,33 @@ def gather(context: Context, x: Value, dim: int, places: Value, **named: Any) ->
     return tidy(Value(build.gather(x.tensor, at, index), places.groups))
 
 
+_JOINS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
+_JOINS_OF_BOOLS = {"max": "or", "min": "and"}
+
+
 def scattered(fn: str, into: Value, dim: int, places: Value, source: Value) -> Value:
     """`into` joined with elements of `source` by places of its shape."""
+    into, source, at, place = _scatter_arguments(into, dim, places, source)
+    made = build.scatter(fn, source.tensor, at, place, into.tensor.shape[place])
+    joins = _JOINS_OF_BOOLS if kind_of(into.dtype) == BOOLS else _JOINS
+    joined = build.apply(joins[fn], into.tensor, made)
+    return tidy(Value(joined, into.groups))
+
+
+def overwritten(into: Value, dim: int, places: Value, source: Value) -> Value:
+    """`into` with elements of `source` at places of its shape, of equal places the last: the largest number of an element is
+    joined, and that element is taken.
+    """
+    into, source, at, place = _scatter_arguments(into, dim, places, source)
+    numbers = build.view(build.iota(source.tensor.shape[place], INT32), at.shape, [axis(place)])
+    last = build.scatter("max", numbers, at, place, into.tensor.shape[place])
+    found = build.gather(source.tensor, last, [None if i == place else axis(i) for i in range(len(at.shape))])
+    is_there = build.apply("ge", last, build.filled(0, INT32, last.shape))
+    return tidy(Value(build.apply("where", is_there, found, into.tensor), into.groups))
+
+
+def _scatter_arguments(into: Value, dim: int, places: Value, source: Value) -> tuple[Value, Value, Tensor, int]:
+    """With one axis each for `dim`, which is the last one of these, and the same axes otherwise."""
     dim = into.dim(dim)
     source, places = aligned(one_axis(source, dim)[0], dim, one_axis(places, dim)[0])
     place = source.axes(dim)[0]
@@ -122,16 +217,27 @@ def scattered(fn: str, into: Value, dim: int, places: Value, source: Value) -> V
         if other != dim:
             source = _as(source, other, into.factors(other))
             places = _as(places, other, into.factors(other))
-    at = from_the_end(places, into.tensor.shape[place]).tensor
-    made = build.scatter(fn, source.tensor, at, place, into.tensor.shape[place])
-    joined = build.apply({"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}[fn], into.tensor, made)
-    return tidy(Value(joined, into.groups))
+    return into, source, from_the_end(places, into.tensor.shape[place]).tensor, place
 
 
 def _as(x: Value, dim: int, factors: Factors) -> Value:
     if x.factors(dim) == factors:
         return x
     raise NotFused("a scatter of some elements of an axis")
+
+
+@lowers("scatter")
+def scatter(context: Context, into: Value, dim: int, places: Value, source: Any, *, reduce: str | None = None) -> Value:
+    if not isinstance(source, Value):
+        source = to_shape(number(source, into.dtype), [places.factors(d) for d in range(places.rank)])
+    if reduce is not None:
+        return scattered(_REDUCTIONS[reduce], into, dim, places, source)
+    return overwritten(into, dim, places, source)
+
+
+@lowers("index_copy")
+def index_copy(context: Context, into: Value, dim: int, places: Value, source: Value) -> Value:
+    return overwritten(into, dim, _along(places, source, dim), source)
 
 
 @lowers("scatter_add")
@@ -188,14 +294,67 @@ def _along(places: Value, source: Value, dim: int) -> Value:
 @lowers("index_put", "_unsafe_index_put")
 def index_put(context: Context, into: Value, places: Sequence[Value | None], values: Value, accumulate: bool = False) -> Value:
     named = [(i, one) for i, one in enumerate(places) if one is not None]
-    if len(named) != 1 or kind_of(named[0][1].dtype) == BOOLS:
-        raise NotFused("elements that are written by several indices, or by a mask")
-    dim, one = named[0]
-    if not accumulate:
-        raise NotFused("elements that are written by an index, where the last one of equal ones counts")
-    shape = [*(into.factors(d) for d in range(dim)), [*one.tensor.shape], *(into.factors(d) for d in range(dim + 1, into.rank))]
-    source = to_shape(cast(values, into.dtype), shape)
-    return scattered("sum", into, dim, _along(Value(one.tensor, one.groups), source, dim), source)
+    values = cast(values, into.dtype)
+    if any(kind_of(one.dtype) == BOOLS for _, one in named):
+        return _masked(into, named, values, accumulate)
+    return _put(into, [i for i, _ in named], [one for _, one in named], values, accumulate)
+
+
+def _masked(into: Value, named: Sequence[tuple[int, Value]], values: Value, accumulate: bool) -> Value:
+    """A number in the places of a mask."""
+    (dim, mask), *more = named
+    if more or values.rank or accumulate:
+        raise NotFused("elements that are written by a mask, of which only the data knows the number")
+    for _ in range(dim + mask.rank, into.rank):
+        mask = unsqueezed(mask, mask.rank)
+    return apply("where", mask, values, into)
+
+
+def _put(into: Value, dims: Sequence[int], places: Sequence[Value], values: Value, accumulate: bool) -> Value:
+    """into[..., places, places, ...] = values. Axes whose places are the coordinate itself are axes of the places and the
+    values; the others become one, along which is written.
+    """
+    wide = broadcast(*(cast(one, INT64) for one in places))
+    found = {dim: _own_axis(one, into, dim) for dim, one in zip(dims, wide)}
+    own = {dim: axis_ for dim, axis_ in found.items() if axis_ is not None}
+    asked, others = [dim for dim in dims if dim not in own], [dim for dim in range(into.rank) if dim not in dims]
+    if not asked:
+        raise NotFused("elements that are all written by their own index")
+    order, n = [*own, *asked, *others], len(own)
+    rest = [d for d in range(wide[0].rank) if d not in own.values()]
+    at = _as_one(permuted(into, [*asked, *own, *others]), [one for dim, one in zip(dims, wide) if dim in asked])
+    at = _merged(permuted(at, [*own.values(), *rest]), n, len(rest))
+    start = min(dims) if list(dims) == list(range(min(dims), max(dims) + 1)) else 0
+    shape = [into.factors(d) for d in others]
+    shape[start:start] = [wide[0].factors(d) for d in range(wide[0].rank)]
+    behind = [d for d in range(len(shape)) if not start <= d < start + wide[0].rank]
+    source = permuted(to_shape(values, shape), [*(start + d for d in (*own.values(), *rest)), *behind])
+    source = _merged(source, n, len(rest))
+    for _ in others:
+        at = unsqueezed(at, at.rank)
+    at = to_shape(at, [source.factors(d) for d in range(source.rank)])
+    to = permuted(into, order)
+    if accumulate:
+        made = scattered("max" if kind_of(into.dtype) == BOOLS else "sum", _merged(to, n, len(asked)), n, at, source)
+    else:
+        made = overwritten(_merged(to, n, len(asked)), n, at, source)
+    made = reshaped(made, [to.factors(d) for d in range(to.rank)])
+    return permuted(made, [order.index(dim) for dim in range(into.rank)])
+
+
+def _merged(x: Value, first: int, count: int) -> Value:
+    """Some axes of torch as one; a new one of size 1 where there are none."""
+    return Value(x.tensor, (*x.groups[:first], sum(x.groups[first : first + count]), *x.groups[first + count :]))
+
+
+def _own_axis(places: Value, into: Value, dim: int) -> int | None:
+    """The axis of places whose coordinate they are, all along an axis of what is written."""
+    found = _affine_of(places.tensor)
+    if found is None or found.offset or [factor for _, factor in found.terms] != [1]:
+        return None
+    number = found.terms[0][0]
+    axes = [d for d in range(places.rank) if list(places.axes(d)) == [number]]
+    return axes[0] if axes and into.factors(dim) == [places.tensor.shape[number]] else None
 
 
 # ---- order
@@ -203,7 +362,24 @@ def index_put(context: Context, into: Value, places: Sequence[Value | None], val
 
 @lowers("topk")
 def topk(context: Context, x: Value, k: int, dim: int = -1, largest: bool = True, is_sorted: bool = True) -> Any:
-    return ordered(x, dim, k, largest)
+    """torch does not say which of equal numbers is first, so the order of lengths may be that of their squares."""
+    square = _under_root(x)
+    if square is None:
+        return ordered(x, dim, k, largest)
+    values, places = ordered(square, dim, k, largest)
+    return apply("sqrt", values), places
+
+
+def _under_root(x: Value) -> Value | None:
+    """The sum of squares that these are the roots of."""
+    root = x.tensor
+    if not isinstance(root.op, ops.Map) or root.op.fn != "sqrt" or not isinstance(root.args[0].op, ops.Reduce):
+        return None
+    (total,) = root.args
+    (square,) = total.args
+    is_square = isinstance(square.op, ops.Map) and square.op.fn == "mul" and square.args[0] is square.args[1]
+    is_sum = isinstance(total.op, ops.Reduce) and total.op.fn == "sum"
+    return Value(total, x.groups) if is_square and is_sum else None
 
 
 @lowers("sort")
@@ -212,6 +388,12 @@ def sort(context: Context, x: Value, dim: Any = -1, descending: bool = False, **
         dim, descending = -1, dim
     dim, descending = named.get("dim", dim), named.get("descending", descending)
     return ordered(x, dim, x.size(dim), descending)
+
+
+@lowers("kthvalue")
+def kthvalue(context: Context, x: Value, k: int, dim: int = -1, keeps: bool = False) -> Any:
+    found = [without(part, dim, k - 1) for part in ordered(x, dim, k, False)]
+    return tuple(unsqueezed(one, x.dim(dim)) if keeps else one for one in found)
 
 
 @lowers("argsort")

@@ -9,20 +9,24 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed.frontend.elementwise import in_float
 from tensoa.compiler.typed.frontend.lowering import Context, lowers
-from tensoa.compiler.typed.frontend.movement import padded, to_shape
+from tensoa.compiler.typed.frontend.movement import counter, one_axis, padded, tidy
 from tensoa.compiler.typed.frontend.sums import softmax_of, windows
 from tensoa.compiler.typed.frontend.values import (
     Value,
     agreed,
     apply,
+    broadcast,
     cast,
+    flat,
     number,
     permuted,
     reduced,
+    replaced,
     reshaped,
+    to_shape,
     unsqueezed,
 )
-from tensoa.dtypes import BOOL
+from tensoa.dtypes import BOOL, INT64
 
 
 def product(x: Value, y: Value, left: str, right: str, out: str) -> Value:
@@ -95,9 +99,10 @@ def convolution(
     is_transposed: bool = False, output_pads: Any = (), groups: int = 1,
 ) -> Value:  # fmt: skip
     """Windows are a view of the image, and each is multiplied with the weights."""
-    if is_transposed:
-        raise NotFused("a transposed convolution")
     n = len(steps)
+    if is_transposed:
+        x, weight = transposed_images(x, weight, steps, pads, dilations, output_pads, groups)
+        steps, pads = [1] * n, [0] * n
     for i in range(n):
         x = padded(x, 2 + i, pads[i], pads[i], 0) if pads[i] else x
     for i in range(n):
@@ -110,6 +115,36 @@ def convolution(
     if groups != 1:
         found = Value(found.tensor, (found.groups[0], found.groups[1] + found.groups[2], *found.groups[3:]))
     return found if bias is None else apply("add", found, _as_channels(bias, n))
+
+
+def transposed_images(
+    x: Value, weight: Value, steps: Any, pads: Any, dilations: Any, output_pads: Any, groups: int
+) -> tuple[Value, Value]:  # fmt: skip
+    """A transposed convolution is one of the image with zeros in between and around, and turned weights."""
+    for i in range(len(steps)):
+        reach = dilations[i] * (weight.size(2 + i) - 1)
+        x = spread(x, 2 + i, steps[i])
+        x = padded(x, 2 + i, reach - pads[i], reach - pads[i] + output_pads[i], 0)
+        weight, place = one_axis(weight, 2 + i)
+        size = weight.size(2 + i)
+        weight = tidy(replaced(weight, 2 + i, build.part(weight.tensor, place, size - 1, size, -1), 1))
+    rest = [weight.factors(d) for d in range(2, weight.rank)]
+    channels, outputs = weight.size(0), weight.size(1)
+    apart = reshaped(weight, [[groups] if groups > 1 else [], [channels // groups], weight.factors(1), *rest])
+    turned = permuted(apart, [0, 2, 1, *range(3, apart.rank)])
+    return x, reshaped(turned, [[groups * outputs], [channels // groups] if channels > groups else [], *rest])
+
+
+def spread(x: Value, dim: int, step: int) -> Value:
+    """Zeros between the elements of an axis."""
+    if step == 1:
+        return x
+    x, place = one_axis(x, dim)
+    size = x.size(dim)
+    apart = build.with_axis(x.tensor, place + 1)
+    zeros = build.filled(0, x.dtype, (*apart.shape[: place + 1], step - 1, *apart.shape[place + 2 :]))
+    wide = flat(replaced(x, dim, build.concat([apart, zeros], place + 1), 2), dim)
+    return tidy(replaced(x, dim, build.part(wide.tensor, place, 0, (size - 1) * step + 1), 1))
 
 
 def _apart(x: Value, dim: int, count: int) -> Value:
@@ -131,10 +166,12 @@ def attention(
     *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Value:  # fmt: skip
     """As torch takes it apart."""
-    if is_causal or dropout or enable_gqa:
-        raise NotFused("attention that is causal, or with dropout")
+    if dropout:
+        raise NotFused("attention with dropout")
     dtype = q.dtype
     q, k, v = (in_float(one) for one in (q, k, v))
+    if enable_gqa and q.size(-3) != k.size(-3):
+        k, v = (repeated(one, one.dim(-3), q.size(-3) // one.size(-3)) for one in (k, v))
     factor = number(1 / math.sqrt(q.size(-1)) if scale is None else scale, q.dtype)
     swapped = permuted(k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
     scores = matmul(context, apply("mul", q, factor), swapped)
@@ -142,19 +179,25 @@ def attention(
         scores = apply("where", mask, scores, number(-math.inf, scores.dtype))
     elif mask is not None:
         scores = apply("add", scores, cast(mask, scores.dtype))
+    if is_causal:
+        own, other = (counter(scores.factors(dim), INT64) for dim in (-2, -1))
+        scores = apply("where", apply("ge", unsqueezed(own, 1), other), scores, number(-math.inf, scores.dtype))
     return cast(matmul(context, softmax_of(scores, -1, is_safe=True), v), dtype)
+
+
+def repeated(x: Value, dim: int, times: int) -> Value:
+    """Each element of an axis several times, one after the other."""
+    shape = [x.factors(d) for d in range(x.rank)]
+    wide = to_shape(unsqueezed(x, dim + 1), [*shape[: dim + 1], [times], *shape[dim + 1 :]])
+    return Value(wide.tensor, (*x.groups[:dim], x.groups[dim] + 1, *x.groups[dim + 1 :]))
 
 
 @lowers("cdist", "_cdist_forward", "_euclidean_dist")
 def cdist(context: Context, x: Value, y: Value, p: float = 2.0, *more: Any) -> Value:
     off = apply("sub", unsqueezed(x, x.rank - 1), unsqueezed(y, y.rank - 2))
-    if p == 1:
-        return reduced("sum", apply("abs", off), [-1])
     if p == math.inf:
         return reduced("max", apply("abs", off), [-1])
-    if p != 2:
-        raise NotFused(f"distances of the norm {p}")
-    return apply("sqrt", reduced("sum", apply("mul", off, off), [-1]))
+    return length(off, p, [-1], False)
 
 
 @lowers("linalg_vector_norm", "norm")
@@ -163,8 +206,31 @@ def norm(context: Context, x: Value, p: Any = 2, dims: Any = None, keeps: bool =
     size = apply("abs", in_float(x))
     if p in (math.inf, -math.inf):
         return cast(reduced("max" if p > 0 else "min", size, found, keeps), context.dtype)
+    return cast(length(size, p, found, keeps), context.dtype)
+
+
+def length(x: Value, p: float, dims: list[int], keeps: bool) -> Value:
+    """The norm of an order other than infinity."""
+    if p == 2:
+        return apply("sqrt", reduced("sum", apply("mul", x, x), dims, keeps))
+    size = apply("abs", x)
+    if p == 0:
+        return reduced("sum", cast(apply("ne", x, number(0.0, x.dtype)), x.dtype), dims, keeps)
     if p == 1:
-        return cast(reduced("sum", size, found, keeps), context.dtype)
-    if p != 2:
-        raise NotFused(f"the norm {p}")
-    return cast(apply("sqrt", reduced("sum", apply("mul", size, size), found, keeps)), context.dtype)
+        return reduced("sum", size, dims, keeps)
+    total = reduced("sum", apply("pow", size, number(p, x.dtype)), dims, keeps)
+    return apply("pow", total, number(1 / p, x.dtype))
+
+
+@lowers("_trilinear")
+def trilinear(
+    context: Context, x: Value, y: Value, z: Value, of_x: Any, of_y: Any, of_z: Any, summed: Any, unroll: int = 1
+) -> Value:
+    """The sum of the products of three tensors, with new axes."""
+    for dims, i in ((of_x, 0), (of_y, 1), (of_z, 2)):
+        for dim in sorted(dims):
+            x, y, z = (unsqueezed(one, dim) if n == i else one for n, one in enumerate((x, y, z)))
+    wide = apply("mul", x, y), z
+    labels = "abcdefgh"[: x.rank]
+    first, second = broadcast(*wide)
+    return product(first, second, labels, labels, "".join(one for i, one in enumerate(labels) if i not in summed))

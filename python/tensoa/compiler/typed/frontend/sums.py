@@ -3,7 +3,7 @@
 """Operators of torch over several elements: sums, extremes, softmax, norms, pooling, running sums."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensoa.compiler.errors import NotFused
@@ -11,7 +11,18 @@ from tensoa.compiler.typed import build
 from tensoa.compiler.typed.frontend.elementwise import in_float
 from tensoa.compiler.typed.frontend.lowering import Context, dims_of, lowers
 from tensoa.compiler.typed.frontend.movement import one_axis, padded, tidy
-from tensoa.compiler.typed.frontend.values import Value, apply, cast, number, reduced, reshaped, unsqueezed, without
+from tensoa.compiler.typed.frontend.values import (
+    Value,
+    apply,
+    cast,
+    number,
+    reduced,
+    replaced,
+    reshaped,
+    unsqueezed,
+    value_of,
+    without,
+)
 from tensoa.compiler.typed.operations import affine
 from tensoa.dtypes import BOOL, FLOAT32, INT64
 
@@ -265,22 +276,49 @@ def avg_pool(
     divisor: Any = None,
 ) -> Value:  # fmt: skip
     n = len(size) if not isinstance(size, int) else 1
-    sizes, pads = _many(size, n), _many(pad, n)
-    if (is_ceil or not with_pad) and any(pads):
-        raise NotFused("a mean over windows that are not whole")
-    apart = _pooled(x, sizes, _many(step, n) if step else [], pads, [1] * n, 0.0, False)
-    total = reduced("sum", apart, range(apart.rank - n, apart.rank))
-    return tidy(apply("div", total, number(divisor or math.prod(sizes), x.dtype)))
+    sizes, pads, steps = _many(size, n), _many(pad, n), _many(step, n) if step else _many(size, n)
+    apart = _pooled(x, sizes, steps, pads, [1] * n, 0.0, is_ceil)
+    total = tidy(reduced("sum", apart, range(apart.rank - n, apart.rank)))
+    if divisor:
+        return apply("div", total, number(divisor, x.dtype))
+    for i in range(n):
+        dim = total.rank - n + i
+        inside, starts = x.size(dim), [step_ * steps[i] - pads[i] for step_ in range(total.size(dim))]
+        counts = [_elements(start, sizes[i], inside, pads[i] if with_pad else 0) for start in starts]
+        count = value_of(build.constant(counts, x.dtype))
+        for _ in range(dim + 1, total.rank):
+            count = unsqueezed(count, count.rank)
+        total = apply("div", total, count)
+    return total
+
+
+def _elements(start: int, size: int, inside: int, pad: int) -> int:
+    """Of a window that are in an axis, or in its padding."""
+    return min(start + size, inside + pad) - max(start, -pad)
 
 
 @lowers("_adaptive_avg_pool2d", "adaptive_avg_pool1d", "_adaptive_avg_pool3d")
 def adaptive_avg_pool(context: Context, x: Value, sizes: Any) -> Value:
-    sizes = _many(sizes, 1)
-    first = x.rank - len(sizes)
-    if any(x.size(first + i) % size for i, size in enumerate(sizes)):
-        raise NotFused("windows of different sizes")
-    wide = [x.size(first + i) // size for i, size in enumerate(sizes)]
-    return avg_pool(context, x, wide)
+    return _adaptive(x, _many(sizes, 1), lambda part, dim: mean_of(part, [dim], True))
+
+
+@lowers("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+def adaptive_max_pool(context: Context, x: Value, sizes: Any) -> Any:
+    return _adaptive(x, _many(sizes, 1), lambda part, dim: reduced("max", part, [dim], True)), None
+
+
+def _adaptive(x: Value, sizes: Sequence[int], joined: Callable[[Value, int], Value]) -> Value:
+    """Windows that are as equal as they can be; they may share elements."""
+    for i, count in enumerate(sizes):
+        dim = x.rank - len(sizes) + i
+        x, place = one_axis(x, dim)
+        size, parts = x.size(dim), []
+        for j in range(count):
+            start, end = j * size // count, -(-(j + 1) * size // count)
+            part = joined(replaced(x, dim, build.part(x.tensor, place, start, end - start), 1), dim)
+            parts.append(one_axis(part, dim)[0].tensor)
+        x = tidy(replaced(x, dim, build.concat(parts, place), 1))
+    return x
 
 
 # ---- running sums

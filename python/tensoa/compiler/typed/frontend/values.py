@@ -198,6 +198,19 @@ def _taken(tensor: Tensor, place: int, wanted: int) -> tuple[Tensor, int]:
 # ---- what lowerings are made of
 
 
+def to_shape(x: Value, shape: Sequence[Factors]) -> Value:
+    """Repeated along new axes and those of size 1."""
+    x = Value(x.tensor, (0,) * (len(shape) - x.rank) + x.groups)
+    index, sizes, groups = [], list[Size](), []
+    for dim, factors in enumerate(shape):
+        own = x.factors(dim) or factors
+        if x.groups[dim]:
+            index += [axis(len(sizes) + i) for i in range(len(own))]
+        sizes += own
+        groups.append(len(own))
+    return Value(build.view(x.tensor, tuple(sizes), index), tuple(groups))
+
+
 def unsqueezed(value: Value, dim: int) -> Value:
     dim = dim % (value.rank + 1)
     return Value(value.tensor, (*value.groups[:dim], 0, *value.groups[dim:]))
