@@ -200,8 +200,10 @@ class StagePrinter(NestPrinter):
 
     def stream_text(self, stream: StreamLoop) -> str:
         rows, most = self.rows_text(stream.symbol), int(stream.size)
+        outer, self.nests.roots = self.nests.roots, stream.roots
         keys = [self.keys_text(nest) for nest in stream.nests if are_rows(nest.root)]
         nests = [text for nest in stream.nests if (text := self.nest_text(nest))]
+        self.nests.roots = outer
         block = " ".join([*keys, *(f"{{ {text} }}" for text in nests)])
         starts = " ".join(self.of_rows(self.start(result)) for result in stream.results)
         ends = [self.of_rows(self.end(result, found)) for result, found in stream.online.items() if not found.softmax.is_safe]

@@ -11,7 +11,7 @@ LINE = 64  # bytes of a cache line, and of a vector
 
 def place(nests: Nests, kept: set[Tensor]) -> None:
     """Gives the buffers their offsets. `kept`: roots that lie in memory between stages instead."""
-    everything = nests.all_nests
+    everything, roots = nests.all_nests, nests.all_roots
     owner = {id(buffer): buffer for buffer in (*nests.buffers.values(), *(nest.buffer for nest in everything))}
     for buffer in owner.values():
         buffer.size = -(-elements_of(buffer.root) * width_of(buffer.root.dtype) // LINE) * LINE
@@ -24,10 +24,10 @@ def place(nests: Nests, kept: set[Tensor]) -> None:
             buffer = nests.buffers[result]
             buffer.first, buffer.last = min(buffer.first, first), max(buffer.last, last)
         for time in range(first, last):
-            for buffer in (nests.buffers[root] for root in reads_of(everything[time], nests.roots)):
+            for buffer in (nests.buffers[root] for root in reads_of(everything[time], roots[time])):
                 buffer.last = max(buffer.last, time if buffer.first > first else last)  # other blocks read it again
     for time, nest in enumerate(everything):
-        for root in reads_of(nest, nests.roots):
+        for root in reads_of(nest, roots[time]):
             buffer = nests.buffers[root]
             buffer.last = max(buffer.last, time)
     for target in nests.stage.targets:

@@ -95,6 +95,7 @@ class StreamLoop:
     results: list[Tensor]
     online: dict[Tensor, Online]
     nests: list[Nest] = field(default_factory=list)
+    roots: Roots = field(default_factory=Roots)  # those of the stage, and of a block
 
     def text(self) -> str:
         lines = [f"for blocks of up to {int(self.size)} keys of {self.symbol}:", *(f"  {nest.text()}" for nest in self.nests)]
@@ -118,6 +119,15 @@ class Nests:
     def all_nests(self) -> list[Nest]:
         """Those of streams, too."""
         return [one for nest in self.nests for one in (nest.nests if isinstance(nest, StreamLoop) else [nest])]
+
+    @property
+    def all_roots(self) -> list[Roots]:
+        """For each of all nests, what has memory for it: a block has roots that are parts of expressions in another one."""
+        return [
+            one
+            for nest in self.nests
+            for one in ([nest.roots] * len(nest.nests) if isinstance(nest, StreamLoop) else [self.roots])
+        ]
 
     @property
     def streams(self) -> list[tuple[int, StreamLoop]]:
@@ -215,14 +225,14 @@ def _stream(found: Nests, group: Group, orders: Orders) -> StreamLoop:
     """The nests of a block. What it reads of its own row has its nests before."""
     body = body_of(group, found.stage)
     own = [root for root in body.roots.reasons if root not in body.stage.earlier]
-    found.roots.reasons |= {root: body.roots.reasons[root] for root in own}
-    found.roots.inner |= body.roots.inner
-    found.roots.chains |= body.roots.chains
     made = StreamLoop(group.symbol, body.size, list(group.streams), group.online)
     for stream in group.streams:
         found.buffers[stream] = found.buffers[body.results[stream]] = Buffer(stream, orders[stream])
         if isinstance(stream.op, ops.Sort):
             made.results += _selections(found, stream, orders)
+    made.roots.reasons = {**found.roots.reasons, **{root: body.roots.reasons[root] for root in own}}
+    made.roots.inner, made.roots.chains = body.roots.inner, body.roots.chains
+    found = Nests(body.stage, made.roots, buffers=found.buffers)
     streams = {result: stream for stream, result in body.results.items()}
     homes = _ordered(found, own, body.stage, orders)
     for root in own:

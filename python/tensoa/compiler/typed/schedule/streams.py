@@ -74,7 +74,7 @@ Axes = frozenset[int]
 class Blocks:
     """Values of pairs as values of the own row and a block of keys.
 
-    `own`, `far`: what is read of the own row, and of other rows. `instead`: what is read in place of values of the own row.
+    `own`, `far`: what is read of the own row, and of other rows. `instead`: what is read instead of values of the own row.
     """
 
     def __init__(self, size: BlockSize, instead: dict[Tensor, Tensor] | None = None) -> None:
