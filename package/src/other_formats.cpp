@@ -149,8 +149,8 @@ struct Format {
 
 const std::string& of_weights() {
   static const std::string text =
-      "weights without the network that they are of: make that in Python, load them into it, and "
-      "tensoa compile FILE.py:FACTORY --out PACKAGE.pt2";
+      "weights without the network that they are of: make that in Python, and "
+      "tensoa compile FILE.py:FACTORY --weights WEIGHTS --out PACKAGE.pt2";
   return text;
 }
 
@@ -192,6 +192,10 @@ constexpr Format kFormats[] = {
      [](const Look&) -> std::string {
        return "is a binary file of an old XGBoost; write it as JSON there: "
               "booster.save_model(\"model.json\"), which is loaded as it is";
+     }},
+    {[](const Look& look) { return look.starts_with("CBM1"); },
+     [](const Look& look) {
+       return "is a model of CatBoost; where catboost is installed, " + package_of(look);
      }},
     {[](const Look& look) {
        constexpr std::size_t kLengthOfHeader = 8;
@@ -246,8 +250,8 @@ constexpr Format kFormats[] = {
      [](const Look& look) { return "is a model of TMVA; " + package_of(look); }},
     {[](const Look& look) { return look.is_text() && look.starts_with("{"); },
      [](const Look& look) {
-       return "is JSON, but no whole model of XGBoost that is read here; of trees of conifer, or a "
-              "network of LWTNN or Keras, " +
+       return "is JSON, but no whole model of XGBoost that is read here; of trees of CatBoost or "
+              "conifer, or a network of LWTNN or Keras, " +
               package_of(look);
      }},
     {[](const Look& look) {

@@ -15,6 +15,10 @@ class InputError(Error):
     """Wrong input or use. The message is one line: what, got, expected."""
 
 
+class Unsupported(InputError):
+    """A model of which a program of one kind cannot be made: another kind may run it (tensoa.program_kinds)."""
+
+
 class OutputError(Error, OSError):
     """An output that cannot be written. Nothing half-written is left behind."""
 

@@ -11,21 +11,19 @@ from pathlib import Path
 
 from tensoa.errors import InputError
 from tensoa.importers.checkpoints import OLD
-from tensoa.importers.trees import conifer, lightgbm, onnx, sklearn, tmva, xgboost
+from tensoa.importers.trees import catboost, conifer, lightgbm, onnx, sklearn, tmva, xgboost
 from tensoa.importers.trees.imported import Imported
 
 GZIP = b"\x1f\x8b"
-READ = "XGBoost (JSON or UBJ), LightGBM (text), scikit-learn (pickle), ONNX, TMVA (XML), conifer (JSON)"
+READ = "XGBoost (JSON or UBJ), LightGBM (text), CatBoost (JSON or cbm), scikit-learn (pickle), ONNX, TMVA (XML), conifer (JSON)"
 #: Beginnings of files that are not read, and the advice.
 OTHERS = {
-    b"binf": xgboost.BINARY,
-    b"bs64": xgboost.BINARY,
     b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",
     b"\x89HDF": "is an HDF5 file, not an ensemble of trees",
     b'{"name":"tree"': "is a dump of LightGBM; save_model() it as text",
     OLD: "is a file of torch.save, not an ensemble of trees",
 }
-OF_TREES = (b"binf", b"bs64", b"CONFIG-offset", b'{"name":"tree"')  # those of OTHERS that are ensembles nevertheless
+OF_TREES = (b"CONFIG-offset", b'{"name":"tree"')  # those of OTHERS that are ensembles nevertheless
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,9 @@ def _xgboost(content: bytes, subject: str, options: ImportOptions) -> Imported:
 FORMATS = (
     _Format(xgboost.is_json, _xgboost, "best_iteration"),
     _Format(xgboost.is_ubjson, _xgboost, "best_iteration"),
+    _Format(xgboost.is_binary, _xgboost, "best_iteration"),
     _Format(lightgbm.takes, lambda content, subject, _: lightgbm.read(content, subject)),
+    _Format(catboost.takes, lambda content, subject, _: catboost.read(content, subject)),
     _Format(
         onnx.takes,
         lambda content, subject, _: onnx.read(content, subject),
@@ -84,7 +84,6 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
     found = _format_of(content)
     if found is None:
         advice = next((text for beginning, text in OTHERS.items() if content.startswith(beginning)), "is of an unknown format")
-        advice = xgboost.BINARY if xgboost.is_binary(content) else advice
         raise InputError(f"{path}: {advice}; expected an ensemble of trees of {READ}")
     if options.best_iteration and found.option != "best_iteration":
         raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
@@ -100,7 +99,7 @@ def is_ensemble(path: str | PathLike) -> bool:
     content = _content(path)
     found = _format_of(content)
     if found is None:
-        return content.startswith(OF_TREES) or xgboost.is_binary(content)
+        return content.startswith(OF_TREES)
     return found.has_trees(content)
 
 

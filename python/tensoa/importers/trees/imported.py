@@ -74,7 +74,7 @@ def _edges_of(ensemble: Ensemble, nodes: np.ndarray, random: np.random.Generator
     dtype, is_set = ensemble.features, nodes["test"] >= Test.IN_SET
     with np.errstate(over="ignore"):
         thresholds: np.ndarray = np.unique(nodes["threshold"][~is_set].astype(dtype))
-    beside = [np.nextafter(thresholds, dtype(end)) for end in (-np.inf, np.inf)]
+        beside = [np.nextafter(thresholds, dtype(end)) for end in (-np.inf, np.inf)]
     least = np.finfo(dtype).smallest_subnormal
     special: np.ndarray = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, least, -least, 1e-40, -1e-40, 1e-35, -1e-35], dtype)
     if is_set.any():

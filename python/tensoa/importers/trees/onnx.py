@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.forest import Ensemble, Link
 from tensoa.importers.trees.build import Builder
 from tensoa.importers.trees.imported import Imported, Reference, own_reference
@@ -65,7 +65,7 @@ class _Reader:
         self.is_double, self.columns, self.names = self.input(model.graph, TensorProto)
 
     def fail(self, what: str) -> None:
-        raise InputError(f"{self.subject}{what}")
+        raise Unsupported(f"{self.subject}{what}")
 
     def only_node(self, graph: Any) -> Any:
         found = [node for node in graph.node if node.op_type in (REGRESSOR, CLASSIFIER, ENSEMBLE)]

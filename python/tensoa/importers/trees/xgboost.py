@@ -55,12 +55,15 @@ OBJECTIVES = {
 }  # fmt: skip
 
 
-BINARY = 'is a binary file of XGBoost before 3.1; load it with xgboost < 3.1 and save_model("model.json")'
+BINARY = "is a binary file of XGBoost before 3.1"
+MARKS = (b"binf", b"bs64")  # of some of them
 BOOSTERS = (b"gbtree", b"gblinear", b"dart")
 
 
 def is_binary(content: bytes) -> bool:
     """Whether it is the form of before 3.1: 136 bytes of parameters, then two texts, of the objective and of the booster."""
+    if content.startswith(MARKS):
+        return True
     at, texts = 136, []
     for _ in range(2):
         size = int.from_bytes(content[at : at + 8], "little")
@@ -77,8 +80,25 @@ def is_ubjson(content: bytes) -> bool:
     return content[:1] == b"{" and content[1:2] in (b"L", b"l", b"i", b"U", b"I") and b"learner" in content[:64]
 
 
+def _json_of_binary(content: bytes, subject: str) -> bytes:
+    """By the XGBoost that is installed. Raises InputError."""
+    advice = 'load it with xgboost < 3.1 and save_model("model.json")'
+    try:
+        import xgboost
+    except ImportError as error:
+        raise InputError(f"{subject}{BINARY}, which is read where such an xgboost is installed; or {advice}") from error
+    try:
+        return bytes(xgboost.Booster(model_file=bytearray(content)).save_raw("json"))
+    except Exception as error:  # XGBoost throws many kinds
+        raise InputError(
+            f"{subject}{BINARY}; {xgboost.__version__}, which is installed here, cannot read it: {advice}"
+        ) from error
+
+
 def read(content: bytes, subject: str, best_iteration: bool = False) -> Imported:
-    """The model in the bytes of a JSON or UBJ file. Raises InputError, which begins with `subject`."""
+    """The model in the bytes of a JSON or UBJ file, or of one before 3.1. Raises InputError, which begins with `subject`."""
+    if is_binary(content):
+        content = _json_of_binary(content, subject)
     try:
         text = ubjson.parse(content) if is_ubjson(content) else json.loads(content)
     except (ValueError, RecursionError) as error:

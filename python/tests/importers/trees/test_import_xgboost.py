@@ -4,6 +4,7 @@
 
 import gzip
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -235,7 +236,7 @@ def test_damaged_ubj_never_crashes(tmp_path):
     assert {"read", "InputError", "ValueError"} <= outcomes
 
 
-BINARY = 'is a binary file of XGBoost before 3.1; load it with xgboost < 3.1 and save_model("model.json")'
+BINARY = "is a binary file of XGBoost before 3.1"
 
 
 def binary(objective, booster):
@@ -262,6 +263,24 @@ def binary(objective, booster):
 )
 def test_foreign_files_are_refused(tmp_path, content, message):
     assert refusal(tmp_path / "model.json", content).startswith(message)
+
+
+@pytest.mark.parametrize("given, y", [({}, Y), ({"objective": "binary:logistic"}, Y > 0), ({"booster": "dart"}, Y)])
+def test_binary_files_are_read_by_an_xgboost_that_reads_them(tmp_path, given, y):
+    if tuple(map(int, xgboost.__version__.split(".")[:2])) >= (3, 1):
+        pytest.skip("XGBoost 3.1 and later cannot read them")
+    booster = trained(y, **given)
+    (tmp_path / "model.bin").write_bytes(booster.save_raw("deprecated"))
+    made = checked(tmp_path / "model.bin")
+    assert made.reference.name == f"XGBoost {xgboost.__version__}" and made.reference.tolerance == 0
+
+
+def test_a_binary_file_says_what_to_do_where_it_cannot_be_read(tmp_path, monkeypatch):
+    advice = 'load it with xgboost < 3.1 and save_model("model.json")'
+    message = refusal(tmp_path / "model.bin", binary(b"reg:linear", b"gbtree"))
+    assert message == f"{BINARY}; {xgboost.__version__}, which is installed here, cannot read it: {advice}"
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    assert refusal(tmp_path / "model.bin").endswith(f", which is read where such an xgboost is installed; or {advice}")
 
 
 def test_a_missing_file_is_refused(tmp_path):
