@@ -11,8 +11,7 @@ import sympy
 import torch
 
 from tensoa.binding import Binding
-from tensoa.errors import InputError
-from tensoa.tracing import SLOWER
+from tensoa.errors import Unsupported
 
 _LEAST = 2  # what a program may ask for: torch.export takes one row for a size that is always 1
 _LEAST_LARGEST = 1 << 40  # what a program must take, to take any number
@@ -95,7 +94,7 @@ def _holds_always(condition: str, names: Mapping[str, str]) -> bool:
     """Whether it holds for any sizes, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows", "rows == rows or
     rows == 1", and of blocks of one collection: "rows <= rows".
     """
-    known = {name: sympy.Symbol(name, integer=True, positive=True) for name in names.values()}
+    known = {name: 1 + sympy.Symbol(name, integer=True, nonnegative=True) for name in names.values()}
     known |= {"min": sympy.Min, "max": sympy.Max, "__builtins__": {}}
 
     def holds(tree: ast.expr) -> bool:
@@ -105,21 +104,36 @@ def _holds_always(condition: str, names: Mapping[str, str]) -> bool:
         if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
             return False
         try:
-            sides = [eval(compile(ast.Expression(side), "guard", "eval"), known) for side in (tree.left, tree.comparators[0])]
-            return _RELATIONS[type(tree.ops[0])](*sides) == sympy.true
+            sides = [
+                sympy.sympify(eval(compile(ast.Expression(side), "guard", "eval"), known))
+                for side in (tree.left, tree.comparators[0])
+            ]
+            return _RELATIONS[type(tree.ops[0])](*sides) == sympy.true or (
+                isinstance(tree.ops[0], ast.Eq) and (_is_floor(*sides) or _is_floor(*reversed(sides)))
+            )
         except (NameError, TypeError):  # functions that are not known here
             return False
 
     return holds(ast.parse(_SIZE.sub(lambda size: names[size[0]], condition), mode="eval").body)
 
 
+def _is_floor(quotient: Any, whole: Any) -> bool:
+    """Whether floor(x) is this integer for all sizes: x is from it to below the next, as (5 * rows - 1) / rows from 4."""
+    if not isinstance(quotient, sympy.floor) or not whole.is_integer:
+        return False
+    (x,) = quotient.args
+
+    def sign_of(difference: Any) -> tuple[bool, bool]:
+        above, below = (one.expand() for one in sympy.fraction(sympy.together(difference)))
+        return bool(below.is_positive and above.is_nonnegative), bool(below.is_positive and above.is_positive)
+
+    return sign_of(x - whole)[0] and sign_of(whole + 1 - x)[1]
+
+
 def require_no_branch(program: torch.export.ExportedProgram, binding: Binding) -> None:
-    """Raises InputError for a program that is right for some numbers of rows alone."""
+    """Raises Unsupported for a program that is right for some numbers of rows alone."""
     for condition in branches(program, binding):
-        raise InputError(
-            f"the model has a branch on its number of rows, and is followed only where {condition}; "
-            f"expected one way for any number (or {SLOWER})"
-        )
+        raise Unsupported(f"the model has a branch on its number of rows, and is followed only where {condition}")
 
 
 def _needed(program: torch.export.ExportedProgram) -> set[int]:
