@@ -120,10 +120,18 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         progress.clear()
 
 
+_steps = [""]  # the last one
+
+
 def step(text: str) -> None:
-    """What the long work of now begins to do; nothing outside of working()."""
+    """What the long work of now begins to do; shown within working()."""
+    _steps[0] = text
     for progress in _working:
         progress.step, progress.since = text, time.monotonic()
+
+
+def current_step() -> str:
+    return _steps[0]
 
 
 def _parents() -> dict[int, int]:
@@ -135,12 +143,17 @@ def _parents() -> dict[int, int]:
     return parents
 
 
-def _end_children() -> None:
-    """Kills the processes that this one started, and those that they did: compilers above all."""
+def descendants() -> list[int]:
+    """The processes that this one started, and those that they did."""
     parents, found = _parents(), [os.getpid()]
     for process in found:
         found += [child for child, parent in parents.items() if parent == process]
-    for process in found[1:]:
+    return found[1:]
+
+
+def _end_children() -> None:
+    """Compilers above all."""
+    for process in descendants():
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
 

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -23,12 +24,14 @@ from tensoa.binding.parse import SCHEMA, parse
 from tensoa.binding.parse import load as load_binding
 from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
+from tensoa.importers import checkpoints, own_runtime
 from tensoa.importers.files import load_module
 from tensoa.importers.trees import files as trees
 from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
+from tensoa.program_kinds import PACKAGE, NoProgram, summary
 
 TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
 Model = nn.Module | str | PathLike
@@ -50,10 +53,13 @@ def compile(  # as in torch.compile, re.compile
     fuse: bool = True,
     just_in_time: bool = False,
     program: str | PathLike | None = None,
+    seconds: float | None = None,
+    memory: float | None = None,
     margin: bool = False,
     best_iteration: bool = False,
     trust_pickle: bool = False,
     splitting: str | None = None,
+    weights: str | PathLike | None = None,
     report: Callable[[str], object] = print,
 ) -> None:
     """Writes the package of a model, whole or not at all.
@@ -61,10 +67,15 @@ def compile(  # as in torch.compile, re.compile
     `model`: a module, or a file as the command takes it. `columns`, `outputs`: texts as of the command, or {block: names of its
     columns}; of outputs also names of blocks. `example`: the path of a Parquet, Arrow or CSV file, a table of pyarrow, pandas
     or polars, a structured array of NumPy, an array of Awkward Array, or {name: numbers}. `binding`: the description of a C++
-    layout, or the path of one, which replaces `columns` and `outputs`. `target` to `program` are options of networks
+    layout, or the path of one, which replaces `columns` and `outputs`. `target` to `memory` are options of networks
     (tensoa.export.Options; `target`: "cpu", "cuda", or both: "cpu,cuda"; `just_in_time`: a program of torch.export), `margin`
-    to `splitting` those of trees (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves). `report` is called
-    with lines for people. A module stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
+    to `splitting` those of trees
+    (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves; `trust_pickle`: modules of torch.save, too).
+    `weights`: a file of safetensors or torch.save, whose tensors a FILE.py:FACTORY gets. `report` is called with lines for
+    people. A module stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
+
+    Where no package can be made, or `seconds` or `memory` are used up, the file is a program that runs just in time, or that
+    of the model itself; a line says which, and why (tensoa.program_kinds). Unsupported where none can be.
     """
     if not isinstance(model, (nn.Module, str, PathLike)):
         raise InputError(f"the model is a {type(model).__name__}, expected a torch.nn.Module or the path of a file")
@@ -77,14 +88,23 @@ def compile(  # as in torch.compile, re.compile
     rows = examples.columns_of(example) if example is not None else None
     if rows is not None and not rows:
         raise InputError(f"example: has no columns of numbers; it has {rows.listed}")
-    of_network = export.Options(target, precision, fuse, deterministic, program, report)
+    of_network = export.Options(target, precision, fuse, deterministic, program, report, seconds, memory)
     of_trees = trees.ImportOptions(best_iteration, trust_pickle, splitting)
+    if weights is not None:
+        model = _with_weights(model, str(weights))
+    elif trust_pickle and not isinstance(model, nn.Module) and checkpoints.saved_object(model):
+        model, of_trees = checkpoints.unpickled(model), replace(of_trees, trust_pickle=False)
     named = "the model" if isinstance(model, nn.Module) else str(model)
     if isinstance(model, nn.Module) or not trees.is_ensemble(model):
         given = _given(of_trees) + ["margin"] * margin
         if given:
             raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
-        _compile_module(model, path, described or (asked, results), rows, of_network, just_in_time)
+        _or_as_it_is(
+            model,
+            path,
+            of_network,
+            lambda: _compile_module(model, path, described or (asked, results), rows, of_network, just_in_time),
+        )
     else:
         given = _given(of_network) + ["just_in_time"] * just_in_time
         if given:
@@ -92,7 +112,38 @@ def compile(  # as in torch.compile, re.compile
                 f"{named}: is an ensemble of trees, which run on any device; expected no options of networks, "
                 f"got {', '.join(given)}"
             )
-        _compile_trees(trees.load(str(model), of_trees), path, described or (asked, results), rows, margin, report)
+        _or_as_it_is(
+            model,
+            path,
+            of_network,
+            lambda: _compile_trees(trees.load(str(model), of_trees), path, described or (asked, results), rows, margin, report),
+        )
+
+
+def _with_weights(model: Model, weights: str) -> nn.Module:
+    if isinstance(model, nn.Module) or not str(model).rpartition(":")[0].endswith(".py"):
+        got = type(model).__name__ if isinstance(model, nn.Module) else model
+        raise InputError(f"weights {weights}: got the model {got}, expected FILE.py:FACTORY")
+    module = load_module(str(model))
+    if not isinstance(module, nn.Module):
+        raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
+    return checkpoints.with_weights(module, weights)
+
+
+def _or_as_it_is(model: Model, path: str | PathLike, options: export.Options, attempt: Callable[[], None]) -> None:
+    """Calls attempt(), and where it raises Unsupported, writes the file of the model itself, which its own runtime runs."""
+    try:
+        return attempt()
+    except Unsupported as error:
+        own = None if isinstance(model, nn.Module) else own_runtime.of(str(model))
+        if own is None or not {*options.targets} <= {*own.targets}:
+            raise
+        said = own.write(str(model), path)
+        reasons = error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)}
+    options.report(summary(reasons, f"run as it is by {own.name}: {said}"))
+    options.report(
+        "the file says no columns: name them where it is loaded, as tensoa infer --columns and tensoa.Model(columns=…) do"
+    )
 
 
 def _given(options: export.Options | trees.ImportOptions) -> list[str]:
@@ -404,7 +455,8 @@ def _compile_trees(
         asked, results = described
         blocks = asked or [_features(imported, rows or Example())]
         _require_columns(blocks, rows)
-        columns = words.with_outputs(words.inputs_of(blocks, rows or {}), [_answers(imported, results)])
+        floats = np.dtype(imported.ensemble.features).name
+        columns = words.with_outputs(words.inputs_of(blocks, rows or {}, floats=floats), [_answers(imported, results)])
         _say_blocks(columns, blocks, report)
     if rows is not None:
         report("example: its names and dtypes are taken, not its rows: trees are checked at their thresholds")
@@ -414,11 +466,11 @@ def _compile_trees(
 def _features(imported: Imported, rows: Example) -> words.Words:
     names, count = imported.ensemble.column_names, imported.ensemble.columns
     if names and (not rows or any(name in rows for name in names)):
-        return words.Words("features", tuple(names), "float32")
+        return words.Words("features", tuple(names), np.dtype(imported.ensemble.features).name)
     if names and not match.are_made_up(names):
         raise InputError(f"example: has none of the features {match.few(names)} of the model; it has {match.few([*rows])}")
     if len(rows) == count:
-        return words.Words("features", tuple(rows), "float32")
+        return words.Words("features", tuple(rows), np.dtype(imported.ensemble.features).name)
     raise InputError(
         f"columns: the model has {count} features without names; expected these: --columns features=COLUMN,COLUMN,…"
         + (f"; the example has {len(rows)} columns: {match.few([*rows])}" if rows else "")
@@ -434,7 +486,7 @@ def _answers(imported: Imported, results: list[_Result]) -> dict:
     if not names:
         classes = ensemble.classes if len(ensemble.classes) == ensemble.outputs else []
         names = tuple(classes or ([name] if ensemble.outputs == 1 else [f"{name}_{i}" for i in range(ensemble.outputs)]))
-    return words.block(name, 0, names, "float32")
+    return words.block(name, 0, names, np.dtype(ensemble.sums).name)
 
 
 # ---- the command
@@ -466,9 +518,12 @@ def main(given: argparse.Namespace) -> None:
             fuse=not given.no_fuse,
             just_in_time=given.just_in_time,
             program=given.program,
+            seconds=given.seconds,
+            memory=given.memory,
             margin=given.margin,
             best_iteration=given.best_iteration,
             trust_pickle=given.trust_pickle,
             splitting=given.splitting,
+            weights=given.weights,
             report=report,
         )

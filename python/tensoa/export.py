@@ -52,31 +52,32 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from tensoa import binding, just_in_time
-from tensoa.binding import Binding, examples
+from tensoa import binding, just_in_time, program_kinds
+from tensoa.binding import Binding, examples, words
 from tensoa.binding.columns import output_arguments
 from tensoa.binding.domain import with_domain
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.binding.real_rows import MISSING
+from tensoa.budget import budget_of, within
 from tensoa.command import check_writable, replacing, run, step, working
 from tensoa.compiler import routes
 from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.cuda import PRECISIONS
 from tensoa.compiler.backends.processors import cpu_flags
-from tensoa.compiler.errors import NotFused, surprises_as_not_fused
+from tensoa.compiler.errors import surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export, torchscript
-from tensoa.errors import InputError
+from tensoa.errors import InputError, Unsupported
 from tensoa.importers import checkpoints, exatrkx, outputs
 from tensoa.importers.files import load_module, load_weights
 from tensoa.options import add_network_options, targets_of
 from tensoa.package import archive, fused, gpu_check, parts, reference
-from tensoa.package.cases import KINDS
-from tensoa.package.checks import Differs, WritesElsewhere, has_it_by_layout, validate
+from tensoa.package.cases import KINDS, Cases
+from tensoa.package.checks import Differs, has_it_by_layout, validate
 from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDependence, Target, Unfused
 from tensoa.package.recorded import RECORDED_TOLERANCE, record, summary_lines
 from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, row_dependence
-from tensoa.tracing import with_place
+from tensoa.tracing import not_followed
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Options:
     of the fused kernels' matrix products on a GPU: one of PRECISIONS, None for the first. `deterministic`: their sums by index
     are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
     a package for "cuda" on this machine's GPU, where there is one. `report` is called with lines about what was fused, or why
-    nothing was.
+    nothing was. `seconds` of CPU and `memory` in GiB: what write() may take for a package (tensoa.budget); None: by the size of
+    the model.
     """
 
     target: str | Sequence[str] = "cpu"
@@ -97,6 +99,8 @@ class Options:
     deterministic: bool = False
     program: str | PathLike | None = None
     report: Callable[[str], object] = print
+    seconds: float | None = None
+    memory: float | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError: what, got, expected."""
@@ -145,6 +149,7 @@ class _Compiled:
     weights: list[bytes] = field(default_factory=list)  # that more than one of the files may have
 
 
+NOT_DETERMINISTIC = "its sums by index may differ in their last bits from call to call"
 MANY_OPERATIONS, MUCH_WEIGHT = 1000, 100 << 20  # an export of less takes a minute at most
 
 #: Makes a package of a program, and runs it where that is possible; lines for people. Raises Differs where it is not right.
@@ -177,11 +182,12 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         for line in domain_lines:
             options.report(line)
         rules = result_rows(module, columns, "cpu")
-        for line in reference.compared(module, columns, rules):
+        tried = Cases(module, columns, rules)
+        for line in reference.compared(module, columns, rules, tried):
             options.report(line)
         each = [options.of(target) for target in options.targets]
         finest = min((one.precision for one in each), key=RECORDED_TOLERANCE.__getitem__)
-        recorded, tests = record(module, columns, rules, finest)
+        recorded, tests = record(module, columns, rules, finest, tried)
         for line in summary_lines(recorded):
             options.report(line)
         exported = _exported(module.to("cpu"), columns)
@@ -209,9 +215,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         for one in each:
             packed = functools.partial(package.packed, options=one, path=path)
             with _of_several(options, one.only):
-                found = _fused(exported, module, columns, rules, one, folder, packed) if one.fuse else None
-                if found is None:
-                    found = packed(_by_inductor(module, columns, rules, one, folder))
+                found = _package_of(exported, tried, one, folder, packed)
             package.keep()
             lines += [line if len(each) == 1 else f"{one.only}: {line}" for line in found]
         with replacing(path) as temporary:
@@ -280,7 +284,7 @@ def _of_several(options: Options, target: str) -> Iterator[None]:
         if not others:
             raise
         reason = str(error).removesuffix("; it is not written")
-        raise type(error)(f"target {target}: {reason}; no package is written; without it: --target {others}") from error
+        raise InputError(f"target {target}: {reason}; no package is written; without it: --target {others}") from error
 
 
 def _check_weights(module: nn.Module) -> None:
@@ -295,51 +299,42 @@ def _check_weights(module: nn.Module) -> None:
             )
 
 
-def _fused(
-    exported: torch.export.ExportedProgram | NotFused,
-    module: nn.Module,
-    columns: Binding,
-    rules: list[dict],
-    options: Options,
-    folder: str,
-    packed: _Packed,
-) -> list[str] | None:
-    """Packs the model as a fused program, or with fused parts, and returns what packed() does; None, after a word on why, where
-    it is neither, or not right. `exported`: also why there is none.
-    """
+def _package_of(
+    exported: torch.export.ExportedProgram | Unsupported, tried: Cases, options: Options, folder: str, packed: _Packed
+) -> list[str]:
+    """Packs the first kind of program that is possible; returns what packed() does. Raises NoProgram."""
+    found: list[str] = []
 
-    def whole(compiled: _Compiled) -> list[str]:
-        found = packed(compiled)
-        for line in compiled.lines:
+    def packed_from(compiled: _Compiled, lines: Sequence[str] = ()) -> None:
+        found[:] = packed(compiled)
+        for line in [*lines, *compiled.lines]:
             options.report(line)
-        return found
 
-    try:
-        if isinstance(exported, NotFused):
-            raise exported
-        return whole(_row_program(exported, module, columns, rules, options, folder))
-    except NotFused as error:
-        reason = error
-    except Differs as error:
-        reason = NotFused(f"its check ({str(error).removesuffix('; it is not written')})")
-    try:
-        if isinstance(exported, NotFused):
-            raise exported
-        made = _in_parts(exported, reason, module, columns, rules, options, folder)
-        try:
-            return whole(made)
-        except Differs as error:
-            raise NotFused(f"its check in parts ({str(error).removesuffix('; it is not written')})") from error
-    except NotFused as other:
-        if str(other) != str(reason):
-            options.report(f"not fused in part: {other}")
-        options.report(f"not fused, because of {reason}; compiled by TorchInductor")
+    def fused_whole(_: dict[str, str]) -> None:
+        packed_from(_row_program(_required(exported), tried, options, folder))
+
+    def fused_in_part(reasons: dict[str, str]) -> None:
+        packed_from(_in_parts(_required(exported), reasons[program_kinds.FUSED], tried, options, folder))
+
+    def by_inductor(reasons: dict[str, str]) -> None:
+        lines = [program_kinds.summary(reasons, program_kinds.INDUCTOR)] if reasons else []
         if options.deterministic and options.target == "cuda":
-            options.report("its sums by index may differ in their last bits from call to call")
-        return None
+            lines.append(NOT_DETERMINISTIC)
+        packed_from(_by_inductor(tried, options, folder), lines)
+
+    of_ours = {program_kinds.FUSED: fused_whole, program_kinds.IN_PARTS: fused_in_part} if options.fuse else {}
+    program_kinds.first_possible({**of_ours, program_kinds.INDUCTOR: by_inductor})
+    return found
 
 
-def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram | NotFused:
+def _required(exported: torch.export.ExportedProgram | Unsupported) -> torch.export.ExportedProgram:
+    """Raises why there is none."""
+    if isinstance(exported, Unsupported):
+        raise exported
+    return exported
+
+
+def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram | Unsupported:
     """Or why torch.export cannot follow it."""
     step("torch.export")
     try:
@@ -347,12 +342,12 @@ def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgr
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
-        return NotFused(f"torch.export cannot follow it ({with_place(error)})")
+        return not_followed(error)
 
 
-def _size_lines(exported: torch.export.ExportedProgram | NotFused, module: nn.Module) -> Iterator[str]:
+def _size_lines(exported: torch.export.ExportedProgram | Unsupported, module: nn.Module) -> Iterator[str]:
     """A line for people, of a model whose export may take minutes, or much memory."""
-    count = 0 if isinstance(exported, NotFused) else sum(node.op == "call_function" for node in exported.graph.nodes)
+    count = 0 if isinstance(exported, Unsupported) else sum(node.op == "call_function" for node in exported.graph.nodes)
     size = sum(tensor.nbytes for tensor in {**dict(module.named_parameters()), **dict(module.named_buffers())}.values())
     found = [
         *([f"{count} operations, which are followed one by one some ten times"] if count > MANY_OPERATIONS else []),
@@ -362,8 +357,8 @@ def _size_lines(exported: torch.export.ExportedProgram | NotFused, module: nn.Mo
         yield f"a large model: {', and '.join(found)}: its export may take minutes"
 
 
-def _row_dependence(exported: torch.export.ExportedProgram | NotFused, columns: Binding, rules: list[dict]) -> RowDependence:
-    if isinstance(exported, NotFused):
+def _row_dependence(exported: torch.export.ExportedProgram | Unsupported, columns: Binding, rules: list[dict]) -> RowDependence:
+    if isinstance(exported, Unsupported):
         return RowDependence(UNKNOWN, str(exported))
     found = row_dependence(exported, columns, rules)
     return RowDependence(found.answer, found.reason or None)
@@ -378,16 +373,10 @@ def dependence_lines(dependence: RowDependence) -> Iterator[str]:
         yield f"rows: they {known} on each other: {dependence.reason}"
 
 
-def _row_program(
-    exported: torch.export.ExportedProgram,
-    module: nn.Module,
-    columns: Binding,
-    rules: list[dict],
-    options: Options,
-    folder: str,
-) -> _Compiled:
+def _row_program(exported: torch.export.ExportedProgram, tried: Cases, options: Options, folder: str) -> _Compiled:
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
+    columns, rules = tried.binding, tried.rules
     if options.target == "cuda":
         program = torch_export.row_program(exported, columns, rules, options.target)
         step("compiling the fused program")
@@ -396,7 +385,7 @@ def _row_program(
         weights: list[bytes] = []
     else:
         check = functools.partial(
-            validate, module=module, binding=columns, rules=rules, is_whole=True, what="the fused program"
+            validate, module=tried.module, binding=columns, rules=rules, is_whole=True, what="the fused program", tried=tried
         )
         made = routes.for_cpu(exported, columns, rules)
         step("compiling the fused program")
@@ -408,26 +397,20 @@ def _row_program(
 
 def _in_parts(
     exported: torch.export.ExportedProgram,
-    reason: NotFused,
-    module: nn.Module,
-    columns: Binding,
-    rules: list[dict],
+    reason: str,
+    tried: Cases,
     options: Options,
     folder: str,
 ) -> _Compiled:
-    """The model as a program of TorchInductor that calls fused parts. Raises NotFused."""
+    """A program of TorchInductor that calls fused parts. `reason`: why the model is not fused whole. Raises Unsupported."""
+    columns = tried.binding
     with surprises_as_not_fused():
         if options.target == "cuda":
             made = parts.for_cuda(exported, columns, options.precision or PRECISIONS[0], options.deterministic)
         else:
             made = parts.for_cpu(exported, columns, cpu_flags(), folder)
-    try:
-        compiled = _by_inductor(made.module, columns, rules, options, folder, module)
-    except WritesElsewhere:
-        raise
-    except InputError as error:
-        raise NotFused(f"TorchInductor does not take it in parts ({error})") from error
-    compiled.lines = [f"fused in part, because of {reason}: {_count(len(made.parts), 'part')}, the rest by TorchInductor:"]
+    compiled = _by_inductor(tried, options, folder, made.module)
+    compiled.lines = [f"fused in part, not whole: {reason}; {_count(len(made.parts), 'part')}, the rest by TorchInductor:"]
     for part in made.parts:
         first, *others = _stage_lines(part.stages)
         compiled.lines += ["  part of " + first.removeprefix("fused into "), *("  " + line for line in others)]
@@ -437,26 +420,20 @@ def _in_parts(
     return compiled
 
 
-def _by_inductor(
-    module: nn.Module,
-    columns: Binding,
-    rules: list[dict],
-    options: Options,
-    folder: str,
-    model: nn.Module | None = None,
-) -> _Compiled:
-    """`model`: what the program is compared with, where that is not the module. Where it is, there is no other path left, and
-    what differs where inputs are missing is only said, here and in the manifest, if the module itself has it otherwise in
-    another layout of its inputs: torch sorts and searches NaN by it.
+def _by_inductor(tried: Cases, options: Options, folder: str, in_parts: nn.Module | None = None) -> _Compiled:
+    """`in_parts`: what is compiled instead of the model. Without it there is no other package left, and what differs where
+    inputs are missing is only said, here and in the manifest, if the model itself has it otherwise in another layout: torch
+    sorts and searches NaN by it.
     """
-    made = inductor.compile(module, columns, rules, options.only, folder)
+    module, columns, rules = tried.module, tried.binding, tried.rules
+    made = inductor.compile(module if in_parts is None else in_parts, columns, rules, options.only, folder)
     checks = []
     differs: list[str] = []
     if made.run is not None:
-        run = functools.partial(validate, made.run, module if model is None else model, columns, rules)
-        checks = run(kinds=KINDS if model is not None else [kind for kind in KINDS if kind != MISSING])
+        run = functools.partial(validate, made.run, module, columns, rules, tried=tried)
+        checks = run(kinds=KINDS if in_parts is not None else [kind for kind in KINDS if kind != MISSING])
         try:
-            checks += run(kinds=(MISSING,)) if model is None else []
+            checks += run(kinds=(MISSING,)) if in_parts is None else []
         except Differs as error:
             if not has_it_by_layout(module, columns, rules, MISSING):
                 raise
@@ -514,15 +491,52 @@ def _run_on_gpu(path: str | PathLike, target: Target, program: str | PathLike) -
 
 
 def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Options, is_just_in_time: bool) -> None:
-    """Writes a package, as export() does, or a program of torch.export, as just_in_time.write() does. Raises InputError."""
-    if not is_just_in_time:
-        export(module, columns, path, options)
-    elif options != replace(Options(), report=options.report):
+    """Writes a package, as export() does; where none can be made, or `is_just_in_time`, a program that runs just in time, with
+    a line on why. Raises InputError, NoProgram where no kind of program can be made.
+    """
+    if is_just_in_time and options != replace(Options(), report=options.report):
         raise InputError(
-            "--just-in-time: expected no --target, --precision, --deterministic, --program and --no-fuse, which packages have"
+            "--just-in-time: expected no --target, --precision, --deterministic, --program, --no-fuse, --seconds and --memory, "
+            "which packages have"
         )
-    else:
-        just_in_time.write(module, columns, path, options.report)
+
+    reported: list[str] = []
+
+    def report(line: str) -> None:
+        reported.append(line)
+        options.report(line)
+
+    def just_in_time_by(kind: str, writer: Callable[..., None]) -> Callable[[dict[str, str]], None]:
+        def attempt(reasons: dict[str, str]) -> None:
+            lines: list[str] = []
+            writer(module, columns, path, lines.append)
+            if reasons or kind != program_kinds.EXPORTED:
+                lines.append(program_kinds.summary(reasons, kind))
+                lines.append(_columns_line(columns))
+            if options.deterministic and "cuda" in options.targets:
+                lines.append(NOT_DETERMINISTIC)
+            for line in lines:
+                if line not in reported:  # before another kind was found to be impossible
+                    report(line)
+
+        return attempt
+
+    def package(_: dict[str, str]) -> None:
+        parameters = sum(weight.numel() for weight in module.parameters()) if isinstance(module, nn.Module) else 0
+        with within(budget_of(parameters, options.seconds, options.memory)):
+            export(module, columns, path, replace(options, report=report))
+
+    writers = {program_kinds.EXPORTED: just_in_time.write, program_kinds.SCRIPTED: just_in_time.write_script}
+    files = {kind: just_in_time_by(kind, writer) for kind, writer in writers.items()}
+    program_kinds.first_possible(files if is_just_in_time else {program_kinds.PACKAGE: package, **files})
+
+
+def _columns_line(columns: Binding) -> str:
+    """How the columns are named where a file is loaded that does not say them."""
+    if any(len(block.columns) != len(block.places) for block in (*columns.inputs, *columns.outputs)):
+        return "the file says no columns: its blocks are bound as the layout has them"
+    inputs, results = (" ".join(map(words.text_of, blocks)) for blocks in (columns.inputs, columns.outputs))
+    return f"the file says no columns: tensoa infer --columns {inputs} --outputs {results}"
 
 
 def is_weights(path: str) -> bool:
@@ -573,7 +587,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         columns = binding.load(options.binding)
         if options.example is not None:
             columns = examples.with_columns(columns, examples.read(options.example))
-        wanted = Options(options.target, options.precision, not options.no_fuse, options.deterministic, options.program)
+        wanted = Options(
+            options.target,
+            options.precision,
+            not options.no_fuse,
+            options.deterministic,
+            options.program,
+            seconds=options.seconds,
+            memory=options.memory,
+        )
         module = load_module(options.model, columns)
         with working(f"compiling {options.out}") as report:
             write(module, columns, options.out, replace(wanted, report=report), options.just_in_time)

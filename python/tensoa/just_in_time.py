@@ -1,9 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of torch.export that C++ runs just in time, on any device: `tensoa compile --just-in-time`."""
+"""Files that C++ runs just in time, on any device: programs of torch.export; TorchScript where that cannot follow a model."""
 
 import inspect
+import io
+import linecache
 import math
+import re
 import shutil
 import tempfile
 import warnings
@@ -23,10 +26,10 @@ from tensoa.binding.model import as_exported, results_of, with_examples
 from tensoa.command import check_writable, replacing, step
 from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
 from tensoa.row_numbers import require_no_branch
-from tensoa.tracing import SLOWER, decomposed, require_no_state, traced, with_place
+from tensoa.tracing import decomposed, not_followed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -72,7 +75,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
     """Writes a file of torch.export, whole or not at all, that gives what the module gives: for the blocks of a binding, any
     numbers of rows, CPUs and GPUs. The module is taken in evaluation and stays as it is.
 
-    Raises InputError where torch.export cannot follow the module, fixes a number of rows, or gives other numbers.
+    Raises InputError; Unsupported where torch.export cannot follow the module, fixes a number of rows, or gives other numbers.
     """
     require_binding(columns)
     check_writable(path)
@@ -80,11 +83,120 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, report: Cal
         _write(module, columns, path, report)
 
 
+def write_script(module: nn.Module, columns: Binding, path: str | PathLike, report: Callable[[str], object] = print) -> None:
+    """As write(), a TorchScript file: what torch.jit.script makes of the module, branches and loops on data too; else its
+    trace, where that does not depend on the example. A TorchScript model is written as it is.
+    """
+    require_binding(columns)
+    check_writable(path)
+    with evaluated(module), as_exported(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step("TorchScript, to run just in time")
+        for line in outputs.lines(module, columns):
+            report(line)
+        script: torch.jit.ScriptModule
+        if isinstance(module, torch.jit.ScriptModule):
+            script, said = module, "as it is in the file"
+        else:
+            columns, domain_lines = with_domain(module, with_examples(module, columns))
+            for line in domain_lines:
+                report(line)
+            script, how = _script_of(module, columns)
+            kept = [*script.parameters(), *script.buffers()]
+            versions = [tensor._version for tensor in kept]
+            said = f"{how}, {_compared(script, module, columns)}"
+            _require_any_layout(script, module, columns)
+            if versions != [tensor._version for tensor in kept]:
+                raise Unsupported("the model changes itself, and would not give the same twice")
+            graph = script.inlined_graph
+            for node in graph.findAllNodes("prim::SetAttr"):
+                raise Unsupported(f"the model changes itself ({node.s('name')}); expected one that keeps nothing between calls")
+        with replacing(path) as temporary:
+            script.save(temporary)
+        report(said)
+
+
+def _script_of(module: nn.Module, columns: Binding) -> tuple[torch.jit.ScriptModule, str]:
+    """(the model as its file has it, how it was made). Raises Unsupported."""
+    try:
+        return _from_file(torch.jit.script(module)), "scripted"
+    except Exception as error:  # torch.jit throws many kinds
+        reason = _reason_of(error)
+    names, tensors = argument_names(module), _arguments(columns, ROWS)
+    given: dict = {"example_inputs": tuple(tensors)}
+    if names is not None and columns.goes_by_name(names):
+        given = {"example_kwarg_inputs": {block.name: tensor for block, tensor in zip(columns.inputs, tensors)}}
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", torch.jit.TracerWarning)
+        try:
+            trace = _from_file(torch.jit.trace(module, check_trace=False, strict=False, **given))
+        except Exception as error:  # torch.jit throws many kinds
+            raise Unsupported(f"torch.jit.script: {reason}; torch.jit.trace: {with_place(error)}") from error
+    for one in warned:
+        if issubclass(one.category, torch.jit.TracerWarning):  # what the trace fixes to that of the example
+            what = first_line(one.message).partition(".")[0]
+            raise Unsupported(f"torch.jit.script: {reason}; torch.jit.trace: {what}{_place(one.filename, one.lineno)}")
+    return trace, "traced"
+
+
+def _from_file(script: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
+    """Raises RuntimeError for a model that only Python can call."""
+    file = io.BytesIO()
+    torch.jit.save(script, file)
+    file.seek(0)
+    return torch.jit.load(file, "cpu")
+
+
+def _reason_of(error: Exception) -> str:
+    """What torch.jit.script says, and the line of the author, which stands in its text."""
+    place = re.search(r'File "([^"]+)", line (\d+)', str(error))
+    return first_line(error).rstrip(":") + (_place(place[1], int(place[2])) if place else "")
+
+
+def _place(file: str, line: int) -> str:
+    return f", at {Path(file).name}:{line}: {linecache.getline(file, line).strip()[:100]}"
+
+
+def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
+    """Words on how far a program is from its module. Raises Unsupported where that is too far."""
+    names = argument_names(module)
+    worst, is_checked = 0.0, False
+    for rows in (ROWS, FEW_ROWS):
+        tensors = _arguments(columns, rows)
+        wanted = _call(module, columns, [tensor.clone() for tensor in tensors], names)  # which it may write
+        try:
+            got = _call(program, columns, tensors, names)
+        except Exception as error:
+            raise Unsupported(
+                f"its program fails with {rows[0]} rows, whose number is fixed in it: {first_line(error)}"
+            ) from error
+        for a, b in zip(got, wanted):
+            worst = max(worst, _error(a, b))
+            is_checked |= bool(b.isfinite().double().mean() >= HARDLY_ANY)
+    if not worst <= LARGEST_ERROR:
+        raise Unsupported(f"its program gives other numbers than the model: relative error {worst:.1e}")
+    return f"relative error to the module {worst:.1e}" if is_checked else "not compared with the module"
+
+
+def _require_any_layout(program: Callable, module: nn.Module, columns: Binding) -> None:
+    """Raises Unsupported where the program takes columns where they lie, and gives something else for them than for rows."""
+    memory, names = _memory(columns, ROWS), argument_names(module)
+    wanted = _call(module, columns, columns.tensors(memory.inputs), names)
+    try:
+        got = _call(program, columns, [block.tensor(one) for block, one in zip(columns.inputs, memory.inputs)], names)
+    except Exception:  # as view() does: a call says so
+        return
+    worst = max(map(_error, got, wanted), default=0.0)
+    if not worst <= LARGEST_ERROR:
+        raise Unsupported(
+            f"the model asks how its tensors lie in memory, and gives other numbers for columns: error {worst:.1e}"
+        )
+
+
 def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Callable[[str], object]) -> None:
     for line in outputs.lines(module, columns):
         report(line)
     module = torchscript.interpreted(module, columns).requires_grad_(False).to("cpu")
-    names = argument_names(module)
     columns, domain_lines = with_domain(module, with_examples(module, columns))
     for line in domain_lines:
         report(line)
@@ -92,7 +204,7 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
         results_of(module, columns, _memory(columns, rows))
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder, as_exported():
         warnings.simplefilter("ignore")
-        step("torch.export")
+        step("torch.export, to run just in time")
         try:
             program = exported(module, columns)
             require_no_branch(program, columns)
@@ -104,30 +216,10 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
         except InputError:
             raise
         except Exception as error:  # torch.export throws many kinds
-            raise InputError(
-                f"torch.export cannot follow the model: {with_place(error)}; rewrite what it names, or {SLOWER}"
-            ) from error
+            raise not_followed(error) from error
         require_no_state(decomposed(program, {}).graph_signature)
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)
-        loaded = torch.export.load(whole).module()
-        worst, is_checked = 0.0, False
-        for rows in (ROWS, FEW_ROWS):
-            tensors = _arguments(columns, rows)
-            wanted = _call(module, columns, tensors, names)
-            try:
-                got = _call(loaded, columns, tensors, names)
-            except Exception as error:
-                raise InputError(
-                    f"the exported program fails with {rows[0]} rows: {first_line(error)}; torch.export has fixed a size that "
-                    "depends on the number of rows"
-                ) from error
-            for a, b in zip(got, wanted):
-                worst = max(worst, _error(a, b))
-                is_checked |= bool(b.isfinite().double().mean() >= HARDLY_ANY)
-        if not worst <= LARGEST_ERROR:
-            raise InputError(f"the exported program gives other numbers than the model: relative error {worst:.1e}")
-        error = f"relative error to the module {worst:.1e}" if is_checked else "not compared with the module"
-        report(f"{len(program.graph.nodes)} nodes, {error}")
+        report(f"{len(program.graph.nodes)} nodes, {_compared(torch.export.load(whole).module(), module, columns)}")
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)

@@ -23,9 +23,10 @@ USAGE = """tensoa compile MODEL --out FILE.pt2 [--columns BLOCK=COLUMN,COLUMN…
 
 PAGE = """
 Makes a package of a model: the program tensoa, C++ and Python run it on columns where they lie. MODEL is a network:
-  FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module
+  FILE.py:FACTORY       a function without arguments that returns a torch.nn.Module; see --weights
   FILE.pt2              an exported program (torch.export.save)
-  FILE.pt               a TorchScript model (scripted or traced, also by others) without control flow that depends on the data
+  FILE.pt               a TorchScript model (scripted or traced, also by others), or a module that torch.save wrote; see
+                        --trust-pickle
   FILE.onnx             an ONNX model of opset 7 to 21, compared with ONNX Runtime where that is installed
   FILE.keras, FILE.h5   a model of Keras, through Keras 3, compared with its predict; also FILE.json of to_json(), with the
                         weights beside it
@@ -37,8 +38,9 @@ Makes a package of a model: the program tensoa, C++ and Python run it on columns
   FILE.safetensors      weights of the interaction network of tensoa
   FILE.ckpt, text       weights of the Exa.TrkX network: a checkpoint of PyTorch Lightning, or text, plain or gzip
 or an ensemble of decision trees; its content says so, not its name, and it may be packed by gzip:
-  XGBoost               what Booster.save_model writes: JSON or UBJ
+  XGBoost               what Booster.save_model writes: JSON or UBJ; files from before 3.1 where such a version is installed
   LightGBM              the text that Booster.save_model writes
+  CatBoost              the JSON of save_model(format="json"), or .cbm where catboost is installed; features of numbers
   scikit-learn          a pickle, also of joblib: trees, forests, gradient boosting; see --trust-pickle
   ONNX                  TreeEnsembleRegressor, TreeEnsembleClassifier or TreeEnsemble, with Cast, ZipMap and Identity around it
   TMVA                  weights.xml of the method BDT
@@ -63,8 +65,10 @@ prints what it chose.
 
 What can be fused is fused, which needs g++, clang++ or ziglang for CPUs, and neither a GPU nor a compiler for GPUs.
 TorchInductor compiles the rest; for cuda it needs the GPU that the package is for. A package is compared with its
-model before it is written, and a package that differs is not written (docs/ahead_of_time.md). With --just-in-time the file is a
-program of torch.export with free numbers of rows, for CPUs and GPUs, which a tensoa with torch runs operator by operator.
+model before it is written, and a package that differs is not written (docs/ahead_of_time.md). Where no package can be made, or
+--seconds or --memory are used up, the file is a program of torch.export with free numbers of rows, for CPUs and GPUs, which a
+tensoa with torch runs operator by operator, as with --just-in-time; else TorchScript; else FILE.onnx itself, for ONNX Runtime.
+A line says which, and why nothing faster.
 
 With --target cpu,cuda the package has the programs of both, and a model runs on either; where one cannot be made, no package is
 written, and a line says which and why.
@@ -131,6 +135,12 @@ def add_network_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--just-in-time", action="store_true", help="write a program of torch.export, for any device")
     parser.add_argument("--no-fuse", action="store_true", help="leave everything to TorchInductor")
     parser.add_argument("--program", metavar="PROGRAM", help="tensoa, to run a package for cuda on this machine's GPU")
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="of CPU, for a package (default: 60; of more than 10 M parameters more)"
+    )
+    parser.add_argument(
+        "--memory", type=float, metavar="GIB", help="for a package (default: 1.5; of more than 10 M parameters more)"
+    )
     parser.add_argument("--check", metavar="FILE.pt2", help="run a package that is there already")
 
 
@@ -143,7 +153,9 @@ def add_tree_options(parser: argparse.ArgumentParser) -> None:
         "--best-iteration", action="store_true", help="of XGBoost: the rounds up to the best one of early stopping"
     )
     parser.add_argument(
-        "--trust-pickle", action="store_true", help="of scikit-learn: load a pickle, which runs code that is in it"
+        "--trust-pickle",
+        action="store_true",
+        help="load a pickle of scikit-learn or torch, which runs code in it",
     )
     parser.add_argument(
         "--splitting", choices=SPLITTINGS, help="of conifer: what goes left of a threshold, where the file does not say it"
@@ -163,6 +175,7 @@ def of_compile(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", metavar="FILE.pt2", help="the package to write")
     parser.add_argument("--columns", metavar="BLOCK=COLUMN,…", nargs="+", default=[], help="of each argument of the model")
     parser.add_argument("--outputs", metavar="BLOCK[=COLUMN,…]", nargs="+", default=[], help="names of the results, in order")
+    parser.add_argument("--weights", metavar="FILE", help="of FILE.py:FACTORY: safetensors, or torch.save of a state_dict")
     add_network_options(parser)
     add_tree_options(parser)
     given = parser.parsed(arguments)

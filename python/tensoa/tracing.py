@@ -18,10 +18,8 @@ from torch import nn
 from torch._decomp import decompositions
 from torch.export import _trace
 
-from tensoa.errors import InputError, first_line
+from tensoa.errors import Unsupported, first_line
 
-#: What to do with a model that torch.export cannot follow.
-SLOWER = 'torch.jit.script(module).save("model.pt") makes a TorchScript file, which runs just in time as it is'
 OTHERS = (Path(torch.__file__).parent, Path(__file__).parent)  # folders of code that is not the author's
 LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib"))  # nor theirs, where there is any
 
@@ -99,12 +97,17 @@ def with_place(error: Exception) -> str:
     return f"{first_line(error)}, at {Path(own[-1].filename).name}:{own[-1].lineno}: {(own[-1].line or '')[:100]}"
 
 
+def not_followed(error: Exception) -> Unsupported:
+    """What torch.export raised, as the reason why there is no program of it."""
+    return Unsupported(f"torch.export cannot follow it ({with_place(error)})")
+
+
 def _is_in(file: str, folders: Iterable[Path]) -> bool:
     return any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 def require_no_state(signature: torch.export.ExportGraphSignature) -> None:
-    """Raises InputError for a program that changes a buffer. `signature`: of run_decompositions, which shows it."""
+    """Raises Unsupported for a program that changes a buffer. `signature`: of run_decompositions, which shows it."""
     if signature.buffers_to_mutate:
         names = ", ".join(sorted(name.removeprefix("module.") for name in signature.buffers_to_mutate.values()))
-        raise InputError(f"the model changes itself ({names}); expected one that keeps nothing between calls")
+        raise Unsupported(f"the model changes itself ({names}); expected one that keeps nothing between calls")

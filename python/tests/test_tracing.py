@@ -71,16 +71,27 @@ def place_of(model):
 
 @pytest.mark.parametrize("how", [[], ["--just-in-time"]], ids=["package", "just in time"])
 @pytest.mark.parametrize("model", [CountsRows, Branch, Inner, Loop, Foreign, OwnFunction])
-def test_one_line_says_what_where_and_what_else(model, how, tmp_path, capfd):
+def test_what_torch_export_cannot_follow_runs_by_torchscript_with_a_word_or_is_refused(model, how, tmp_path, capfd):
     text = {"schema": 1, "match": "auto", "inputs": [block("x", "abc")], "outputs": [block("y", "uvw")]}
     (tmp_path / "b.json").write_text(json.dumps(text))
     arguments = [f"{__file__}:{model.__name__}", "--binding", str(tmp_path / "b.json"), "--out", str(tmp_path / "m.pt2"), *how]
-    assert run(lambda: main(arguments)) == 2
-    printed = [line for line in capfd.readouterr().err.splitlines() if not line.endswith(" …")]  # long steps
-    assert len(printed) == 1 and printed[0].startswith("error: ")
+    is_scripted = model not in (Foreign, OwnFunction)
+    assert run(lambda: main(arguments)) == (0 if is_scripted else 2)
+    out, err = (text.splitlines() for text in capfd.readouterr())
+    errors = [line for line in err if not line.endswith(" …")]  # long steps
+    kinds = (
+        "run just in time by torch.export" if how else "fused, fused in part, compiled by TorchInductor or run just in time by"
+    )
+    (said,) = [line for line in [*out, *errors] if line.startswith((f"not {kinds}", f"error: not {kinds}"))]
     number, line = place_of(model)
-    assert f"at test_tracing.py:{number}: {line}" in printed[0]
-    assert 'torch.jit.script(module).save("model.pt")' in printed[0]
+    assert "torch.export cannot follow it (" in said and f"at test_tracing.py:{number}: {line}" in said
+    if is_scripted:
+        assert said.endswith("; run just in time by TorchScript") and not errors
+        x = torch.randn(40, 3)
+        torch.testing.assert_close(torch.jit.load(tmp_path / "m.pt2")(x), model().eval()(x)) if model is not Inner else None
+    else:
+        assert errors == [said] and said.count("not run just in time by TorchScript: torch.jit.script: ") == 1
+        assert not (tmp_path / "m.pt2").exists()
 
 
 def test_the_line_of_the_author_is_found_behind_other_errors():

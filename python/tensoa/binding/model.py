@@ -24,7 +24,7 @@ from tensoa.binding.columns import (
     is_integer,
 )
 from tensoa.command import step
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 
 FIRST = (0, 1)  # an integer that any table has: categories are counted from one of them
 LIMITS = (100, 64, 50, 32, 20, 16, 10, 8, 6, 5, 4, 3, 2)  # numbers of rows of tables, those that are tried
@@ -61,7 +61,7 @@ def results_of(module: Any, binding: Binding, columns: Columns) -> list[torch.Te
             + " with any number of rows n"
         ) from error
     if any(not torch.equal(bits(a.reshape(-1)), bits(b.reshape(-1))) for a, b in zip(before, tensors)):
-        raise InputError("the model writes one of its inputs; expected one that leaves them alone: clone() it there")
+        raise Unsupported("the model writes one of its inputs")
     for block, result in zip(binding.outputs, results):
         block.check_result(result)
     return results

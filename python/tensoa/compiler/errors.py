@@ -5,10 +5,10 @@
 import contextlib
 from collections.abc import Iterator
 
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 
 
-class NotFused(Exception):
+class NotFused(Unsupported):
     """Why a model is no row program: what it does, in words for the user."""
 
 

@@ -11,6 +11,7 @@ import zipfile
 from dataclasses import dataclass, field
 
 import torch
+from safetensors.torch import load_file
 from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from tensoa.errors import InputError, first_line
@@ -95,6 +96,50 @@ def _first_class(file):
             return ""
         texts += [argument] * isinstance(argument, str)
     return ""
+
+
+def unpickled(path):
+    """The module in a file of torch.save that holds more than tensors. Code that is in the file runs. Raises InputError."""
+    try:
+        module = torch.load(path, map_location="cpu", weights_only=False)
+    except Exception as error:  # whatever the code of the file throws
+        raise InputError(
+            f"{path}: cannot load the pickled {saved_object(path)}: {type(error).__name__}: {first_line(error)}; expected its "
+            "classes where Python finds them (PYTHONPATH)"
+        ) from error
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"{path}: holds a pickled {type(module).__name__}, expected a torch.nn.Module")
+    return module
+
+
+def with_weights(module, path):
+    """The module, with the tensors of a file of safetensors or torch.save by name: all of them, and no others; but for a common
+    beginning of the names, as "model." of PyTorch Lightning. Raises InputError.
+    """
+    if path.endswith(".safetensors"):
+        try:
+            tensors = load_file(path)
+        except Exception as error:  # safetensors throws many kinds
+            raise InputError(f"{path}: cannot read the weights: {first_line(error)}") from error
+    else:
+        tensors = load(path).tensors
+    names = [*module.state_dict()]
+    beginning = next((name[: -len(names[0])] for name in tensors if names and name.endswith(f".{names[0]}")), "")
+    if beginning and {beginning + name for name in names} == {*tensors}:
+        tensors = {name.removeprefix(beginning): tensor for name, tensor in tensors.items()}
+    missing, others = ([name for name in one if name not in other] for one, other in ((names, tensors), (tensors, names)))
+    shapes = [
+        f"{name} is {list(tensors[name].shape)}, expected {list(tensor.shape)}"
+        for name, tensor in module.state_dict().items()
+        if name in tensors and tensors[name].shape != tensor.shape
+    ]
+    wrong = (
+        [f"it has no {', '.join(missing)}"] * bool(missing) + [f"the module has no {', '.join(others)}"] * bool(others) + shapes
+    )
+    if wrong:
+        raise InputError(f"{path}: is not of this module: {'; '.join(wrong)[:1000]}")
+    module.load_state_dict(tensors)
+    return module
 
 
 def load(path):

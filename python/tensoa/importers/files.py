@@ -108,11 +108,12 @@ def _script(path: str) -> nn.Module:
         if saved:
             raise InputError(
                 f"{path}: holds a pickled {saved}, no state_dict, which only its Python code can load; "
-                f'expected FILE.py:FACTORY, a function that returns torch.load("{path}", weights_only=False), or a file of '
-                "torch.export.save (FILE.pt2) or torch.jit.save (FILE.pt)"
+                "expected --trust-pickle, which runs code that is in the file, or a file of torch.export.save (FILE.pt2) or "
+                "torch.jit.save (FILE.pt)"
             )
         raise InputError(
-            f"{path}: holds weights, not a model; expected FILE.py:FACTORY, a function that makes the network and loads them"
+            f"{path}: holds weights, not a model; expected FILE.py:FACTORY, a function that makes the network, and "
+            f"--weights {path}"
         )
     return _loaded(path, "a TorchScript model (torch.jit.save)", lambda: torch.jit.load(path, "cpu"))
 

@@ -6,6 +6,7 @@ before it at its end.
 
 import hashlib
 import json
+import os
 import zipfile
 from collections.abc import Iterable
 from os import PathLike
@@ -17,6 +18,7 @@ from tensoa.package.manifest import Json, Shared
 FOLDER = "model/"  # of all files
 RECORD = "extra/tensoa.json"  # the manifest, below FOLDER
 LEAST_SHARED = 4096  # bytes: less is not worth a file
+AT_ONCE = 1 << 24  # bytes
 MARK = b"tensoa sha256 "  # before 64 hexadecimal digits, the comment of the archive
 
 
@@ -28,8 +30,13 @@ def write(path: str | PathLike, records: dict[str, bytes], manifest: Json) -> No
         for name, content in (*sorted(records.items()), (FOLDER + RECORD, text)):
             archive.writestr(zipfile.ZipInfo(name), content)
         archive.comment = MARK + b"0" * 64
-    content = Path(path).read_bytes()[:-64]
-    Path(path).write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+    digest, left = hashlib.sha256(), Path(path).stat().st_size - 64
+    with open(path, "r+b") as file:
+        while left:
+            digest.update(part := file.read(min(left, AT_ONCE)))
+            left -= len(part)
+        file.seek(-64, os.SEEK_END)
+        file.write(digest.hexdigest().encode())
 
 
 def sharing(files: dict[str, bytes], parts: Iterable[bytes]) -> tuple[dict[str, bytes], list[Shared]]:

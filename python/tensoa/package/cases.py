@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import (
@@ -30,7 +31,8 @@ from tensoa.package.float64 import QUANTISING, SHORT, Shaken, in_double, near_in
 
 MOST_ROWS = 1000
 FEW_ROWS = 33
-MOST_BYTES = 256 << 20  # of one tensor in float64 that a model makes on its way: fewer rows are tried of models that make more
+MOST_BYTES = 64 << 20  # of one tensor in float64 that a model makes on its way: fewer rows are tried of models that make more
+MOST_WORK = 2_000_000_000  # multiplications and additions of products in a call: fewer rows are tried of models that have more
 # 0 rows: of models with a fixed number of result rows; of others nothing runs then.
 KINDS = (NORMAL, SMALL, LARGE, SPECIAL, *REAL_ROWS)
 CASES = (*((NORMAL, rows) for rows in (0, 1, 2, FEW_ROWS, MOST_ROWS)), *((kind, 100) for kind in KINDS[1:]))
@@ -77,10 +79,8 @@ class Case:
             self.near = results_in_double(near, binding, columns, rounded_otherwise, seed=1)
 
     def released(self) -> Columns:
-        """The columns, which are given once and then forgotten: their planes lie far apart."""
-        if self._columns is None:
-            raise ValueError("the columns of this case were given already")
-        columns, self._columns = self._columns, None
+        """The columns, which are forgotten here, and made again for another program: their planes lie far apart."""
+        columns, self._columns = self._columns or self._again(), None
         return columns
 
     def rounded_otherwise(self) -> Iterator[list[torch.Tensor] | None]:
@@ -103,46 +103,62 @@ class Case:
         return f"{self.count} rows" + ("" if self.numbers == NORMAL else f" of {self.numbers} numbers")
 
 
-def cases_of(
-    module: Any,
-    binding: Binding,
-    rules: list[dict],
-    most: int = MOST_ROWS,
-    kinds: Container[str] = KINDS,
-    **options: Any,
-) -> Iterator[Case]:
-    """The calls that are tried, of at most so many rows of the first collection, with these kinds of numbers."""
-    exact, near = in_double(module), near_in_double(module)
-    drawn = [block for block in binding.inputs if block.examples is None]
-    has_floats = any(block.column_dtype.is_floating_point for block in drawn)
-    has_sizes = has_floats or any(_takes_all(block) for block in drawn)
-    seen = _seen(module, binding, rules)
-    most = min(most, max(FEW_ROWS, MOST_BYTES * FEW_ROWS // max(1, 8 * seen.numbers)))  # that the memory is for
-    done = set()
-    for numbers, count in CASES:
-        count = min(count, most)
-        rows = _rows(binding, count)
-        if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
-            continue  # an index into nothing
-        if (
-            numbers not in kinds
-            or (numbers, count) in done
-            or sum(rows_by(rules, rows)) == 0
-            or (numbers != NORMAL and not has_sizes)
-            or (numbers in REAL_ROWS and not has_floats)
-            or (numbers in WITH_EQUAL_ROWS and seen.orders_rows)
-        ):
-            continue
-        done.add((numbers, count))
-        try:
-            case = Case(module, exact, near, binding, rules, numbers, count, rows, **options)
-            case.short, case.is_quantised = seen.short, seen.is_quantised
-            if case.short is not None and case.exact is case.eager:
-                case.epsilon = torch.finfo(case.short).eps
-            yield case
-        except InputError:
-            if numbers == NORMAL and not (seen.orders_rows and count < FEW_ROWS):
-                raise  # a model need not take every number, nor fewer rows than it chooses
+class Cases:
+    """The calls that are tried with a model. What the model gives is calculated once, for all programs beside it."""
+
+    def __init__(self, module: Any, binding: Binding, rules: list[dict]) -> None:
+        self.module, self.binding, self.rules = module, binding, rules
+        self._known: dict[tuple, Case] = {}
+
+    @functools.cached_property
+    def _seen(self) -> "_Seen":
+        return _seen(self.module, self.binding, self.rules)
+
+    def of(self, most: int = MOST_ROWS, kinds: Container[str] = KINDS, **options: Any) -> Iterator[Case]:
+        """Those of at most so many rows of the first collection, with these kinds of numbers."""
+        binding, seen = self.binding, self._seen
+        exact = near = None  # the model in float64, twice: much memory, where a case is new
+        drawn = [block for block in binding.inputs if block.examples is None]
+        has_floats = any(block.column_dtype.is_floating_point for block in drawn)
+        has_sizes = has_floats or any(_takes_all(block) for block in drawn)
+        rows_of = [limit * FEW_ROWS // max(1, used) for limit, used in ((MOST_BYTES, 8 * seen.numbers), (MOST_WORK, seen.work))]
+        most = min(most, max(FEW_ROWS, min(rows_of)))
+        done = set()
+        for numbers, count in CASES:
+            count = min(count, most)
+            rows = _rows(binding, count)
+            if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
+                continue  # an index into nothing
+            if (
+                numbers not in kinds
+                or (numbers, count) in done
+                or sum(rows_by(self.rules, rows)) == 0
+                or (numbers != NORMAL and not has_sizes)
+                or (numbers in REAL_ROWS and not has_floats)
+                or (numbers in WITH_EQUAL_ROWS and seen.orders_rows)
+            ):
+                continue
+            done.add((numbers, count))
+            key = (numbers, count, *sorted(options.items()))
+            try:
+                if key not in self._known:
+                    if exact is None:
+                        exact, near = in_double(self.module), near_in_double(self.module)
+                    self._known[key] = case = Case(
+                        self.module, exact, near, binding, self.rules, numbers, count, rows, **options
+                    )
+                    case.short, case.is_quantised = seen.short, seen.is_quantised
+                    if case.short is not None and case.exact is case.eager:
+                        case.epsilon = torch.finfo(case.short).eps
+                yield self._known[key]
+            except InputError:
+                if numbers == NORMAL and not (seen.orders_rows and count < FEW_ROWS):
+                    raise  # a model need not take every number, nor fewer rows than it chooses
+
+
+def cases_of(module: Any, binding: Binding, rules: list[dict], most: int = MOST_ROWS, **options: Any) -> Iterator[Case]:
+    """The calls that are tried with a model; see Cases."""
+    return Cases(module, binding, rules).of(most, **options)
 
 
 def _rows(binding: Binding, count: int) -> dict[int, int]:
@@ -151,12 +167,12 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
 
 
 class _Seen(TorchDispatchMode):
-    """Of the tensors that operations of torch give: the numbers in the largest, and the shortest of short floats; and
-    whether numbers are quantised, so that one of two neighbours may be as good as the other, and whether an operation chooses
-    among all rows for each row; `counts`: of rows.
+    """Of the tensors that operations of torch give: the numbers in the largest, and the shortest of short floats; the `work` of
+    products, convolutions and attention; and whether numbers are quantised, so that one of two neighbours may be as good as the
+    other, and whether an operation chooses among all rows for each row; `counts`: of rows.
     """
 
-    numbers, is_quantised, orders_rows = 0, False, False
+    numbers, work, is_quantised, orders_rows = 0, 0, False, False
     short: torch.dtype | None = None
 
     def __init__(self, counts: Container[int]) -> None:
@@ -166,6 +182,8 @@ class _Seen(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
         self.is_quantised = self.is_quantised or function.namespace == QUANTISING
+        if function.overloadpacket in flop_registry:
+            self.work += flop_registry[function.overloadpacket](*args, **(kwargs or {}), out_val=results)
         at = ORDERS.get(function.overloadpacket.__name__)
         if at is not None and args[0].dim():
             dim = args[at] if len(args) > at and isinstance(args[at], int) else -1

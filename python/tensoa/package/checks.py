@@ -11,13 +11,13 @@ from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, Columns
 from tensoa.binding.model import as_exported
 from tensoa.command import step
-from tensoa.errors import InputError
-from tensoa.package.cases import KINDS, Case, cases_of
+from tensoa.errors import InputError, Unsupported
+from tensoa.package.cases import KINDS, Case, Cases, cases_of
 from tensoa.package.judging import ROUGH, Right, by_numbers, is_as_far_from_itself, is_settled
 from tensoa.package.manifest import Check
 
 
-class Differs(InputError):
+class Differs(Unsupported):
     """A program that is not right: what, got, expected."""
 
 
@@ -36,14 +36,15 @@ def validate(
     is_whole: bool = False,
     what: str = "the package",
     kinds: Container[str] = KINDS,
+    tried: Cases | None = None,
 ) -> list[Check]:
     """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64, on these kinds of numbers. Raises
-    Differs where it differs too much, WritesElsewhere; messages call it `what`. What it returns are the calls of which some
-    results are finite.
+    Differs where it differs too much, WritesElsewhere; messages call it `what`. `tried`: those of the module, where
+    other programs are compared with it, too. What it returns are the calls of which some results are finite.
     """
     cases, got, checks = [], [], []
     step(f"checking {what}")
-    for case in cases_of(module, binding, rules, kinds=kinds, is_whole=is_whole):
+    for case in (tried or Cases(module, binding, rules)).of(kinds=kinds, is_whole=is_whole):
         rows = list(case.rows.values())
         columns = case.released()
         run(columns, rows)

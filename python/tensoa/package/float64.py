@@ -25,6 +25,7 @@ ARITHMETIC = frozenset(  # operators whose last place may differ from one progra
     ).split()
 )
 ROUNDED = frozenset("aten::" + name for name in ("add", "sub", "mul", "div"))  # of these: that every program rounds alike
+AT_ONCE = 1 << 22  # numbers of a large weight: each needs as much memory again, several times
 QUANTISING = "quantized_decomposed"  # the namespace of such operators
 #: Operators that put elements in order, and which argument says the dimension. Which of equal ones comes first is open.
 SORTS = {"topk": 2, "sort": 1, "kthvalue": 2}
@@ -49,7 +50,7 @@ def rounded_otherwise(tensor: torch.Tensor, seed: int = 1) -> torch.Tensor:
 
 
 def _shaken(tensor: torch.Tensor, eps: float, random: torch.Generator) -> torch.Tensor:
-    signs = torch.randint(0, 2, tensor.shape, generator=random) - 0.5
+    signs = torch.randint(0, 2, tensor.shape, generator=random, dtype=torch.int8) - 0.5
     return tensor * (1 + signs * eps)
 
 
@@ -60,7 +61,10 @@ def near_in_double(module: Any, seed: int = 1) -> Any:
         eps = max((torch.finfo(weight.dtype).eps for weight in _weights(module)), default=0.0)
         with torch.no_grad():
             for weight in _weights(near):
-                weight.copy_(_shaken(weight, eps, torch.Generator().manual_seed(seed)))
+                random = torch.Generator().manual_seed(seed)
+                lines = torch.atleast_1d(weight)
+                for part in lines.split(max(1, AT_ONCE * len(lines) // max(1, lines.numel()))):
+                    part.copy_(_shaken(part, eps, random))
     return near
 
 

@@ -10,7 +10,7 @@ import torch
 from tensoa.binding import Binding, Block
 from tensoa.binding.columns import NORMAL, collections_of, rows_by
 from tensoa.command import step
-from tensoa.package.cases import CASES, MOST_ROWS, cases_of
+from tensoa.package.cases import CASES, MOST_ROWS, Cases
 from tensoa.package.judging import MARGIN, MOST_OF_LAST_PLACE, ROUGH, Right, by_numbers, is_settled
 from tensoa.package.manifest import Recorded, RecordedCase
 
@@ -19,7 +19,9 @@ RECORDED_TOLERANCE = {None: 3e-5, "ieee": 3e-5, "tf32x3": 3e-5, "tf32": 3e-3, "b
 RECORDED_BYTES = 256 << 10  # of all recorded numbers together
 
 
-def record(module: Any, binding: Binding, rules: list[dict], precision: str | None = None) -> tuple[Recorded, dict[str, bytes]]:
+def record(
+    module: Any, binding: Binding, rules: list[dict], precision: str | None = None, tried: Cases | None = None
+) -> tuple[Recorded, dict[str, bytes]]:
     """(what the manifest says, files): inputs, and what the module gives for them, in float64 where it can do that. What
     `tensoa check` compares a package with, on the machine where it shall run. Wide columns have fewer rows there, so that
     all of it stays below RECORDED_BYTES. What any result would pass is left out: numbers on which the model is rough, see
@@ -32,7 +34,7 @@ def record(module: Any, binding: Binding, rules: list[dict], precision: str | No
     while most > 1 and _recorded_bytes(binding, rules, most) > RECORDED_BYTES:
         most = most * 3 // 4
     cases, inputs = [], []
-    for case in cases_of(module, binding, rules, most, is_whole=True):
+    for case in (tried or Cases(module, binding, rules)).of(most, is_whole=True):
         cases.append(case)
         columns = case.released()
         inputs.append(input_bytes(binding, columns.inputs))

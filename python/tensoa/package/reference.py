@@ -10,13 +10,13 @@ import torch
 from tensoa.binding import Binding, argument_names
 from tensoa.binding.columns import NORMAL, Columns
 from tensoa.errors import InputError, first_line
-from tensoa.package.cases import KINDS
+from tensoa.package.cases import KINDS, Cases
 from tensoa.package.checks import Differs, validate
 
 Function = Callable[[Sequence[torch.Tensor]], Any]
 
 
-def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
+def compared(module: Any, binding: Binding, rules: list[dict], tried: Cases | None = None) -> Iterator[str]:
     """Calls the function that module.reference() gives, where there is one, on all columns that a package is checked with;
     yields lines for people. Raises InputError where the module differs from it too much, unless another reader of the same file
     gives in float64 what the module gives: then a line says so. On other numbers than normal ones a line does, too: there the
@@ -35,10 +35,10 @@ def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
         return
     run = _runner(reference, module.framework, module, binding)
     try:
-        count = len(validate(run, module, binding, rules, what=module.framework, kinds=(NORMAL,)))
+        count = len(validate(run, module, binding, rules, what=module.framework, kinds=(NORMAL,), tried=tried))
     except Differs as error:
         if not _is_right_in_float64(module, binding, rules):
-            raise
+            raise InputError(str(error)) from error  # of no kind of program: all would have it
         count = 0
         yield (
             f"{str(error).removesuffix('; it is not written')}; it is {module.framework} that is off: the model agrees with "
@@ -46,7 +46,7 @@ def compared(module: Any, binding: Binding, rules: list[dict]) -> Iterator[str]:
         )
     for kind in KINDS[1:]:
         try:
-            count += len(validate(run, module, binding, rules, what=module.framework, kinds=(kind,)))
+            count += len(validate(run, module, binding, rules, what=module.framework, kinds=(kind,), tried=tried))
         except InputError as error:
             yield str(error).removesuffix("; it is not written")
     if count:

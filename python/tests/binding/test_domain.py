@@ -194,5 +194,5 @@ def test_just_in_time_finds_wrong_numbers_beside_nan(wrong, tmp_path, monkeypatc
             return lambda x: wrong(x[:, :2].log())
 
     monkeypatch.setattr(torch.export, "load", lambda path: Loaded())
-    with pytest.raises(InputError, match="the exported program gives other numbers than the model"):
+    with pytest.raises(InputError, match="its program gives other numbers than the model"):
         just_in_time.write(Module(lambda m, x: x[:, :2].log()), bind(*THREE_TO_TWO), tmp_path / "j.pt2", lambda line: None)

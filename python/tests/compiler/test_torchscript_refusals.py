@@ -99,8 +99,7 @@ def test_what_torch_cannot_compile_is_refused_with_its_name_and_place(make, mess
     what, line = message
     got = refusal(make(), JET, tmp_path)
     assert got.startswith(f"the TorchScript model cannot be compiled ahead of time: {what}")
-    assert line is None or f"{what} (test_torchscript_refusals.py:{line_of(line, __file__)}); " in got
-    assert got.endswith("; export it from the torch.nn.Module it was made of, or run it just in time")
+    assert line is None or got.endswith(f"{what} (test_torchscript_refusals.py:{line_of(line, __file__)})")
 
 
 def test_trace_of_a_model_in_training_is_refused(tmp_path):
@@ -180,7 +179,7 @@ def test_operator_that_fails_in_the_interpretation_only_is_refused_with_its_plac
     with pytest.raises(InputError) as error:
         torchscript.interpreted(torch.jit.script(Collections()), PAIR)
     place = f"torchscript_models.py:{line_of('half = x.shape[1] // 2')}"
-    assert f"ahead of time: no such thing (aten::floordiv, {place}); export it" in str(error.value)
+    assert f"ahead of time: no such thing (aten::floordiv, {place})" in str(error.value)
 
 
 class Failing(nn.Module):
@@ -195,7 +194,7 @@ def test_model_that_fails_itself_is_refused_though_its_interpretation_runs(monke
     ):
         torchscript.interpreted(script, JET)
     monkeypatch.setitem(values.PLAIN, "floordiv", lambda a, b: 2)
-    with pytest.raises(InputError, match="the TorchScript model fails on columns of the binding; export it"):
+    with pytest.raises(InputError, match="the TorchScript model fails on columns of the binding; expected"):
         torchscript.interpreted(script, JET)
 
 

@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that are no model, or not a whole one: what they are, and what to do."""
 
+from fractions import Fraction
+
 import pytest
 import torch
+import torch.fx
+from safetensors.torch import save_file
 from torch import nn
 
 from tensoa import binding
@@ -31,13 +35,13 @@ def test_a_pickled_module_is_not_called_weights(form, ending, tmp_path):
     torch.save(module, path, **form)
     assert refusal(path) == (
         "holds a pickled torch.nn.modules.container.Sequential, no state_dict, which only its Python code can "
-        f'load; expected FILE.py:FACTORY, a function that returns torch.load("{path}", weights_only=False), or a file of '
-        "torch.export.save (FILE.pt2) or torch.jit.save (FILE.pt)"
+        "load; expected --trust-pickle, which runs code that is in the file, or a file of torch.export.save (FILE.pt2) or "
+        "torch.jit.save (FILE.pt)"
     )
     for weights in (module.state_dict(), dict(module.state_dict()), {"state_dict": module.state_dict(), "epoch": 3}):
         torch.save(weights, path, **form)
         assert refusal(path) == (
-            "holds weights, not a model; expected FILE.py:FACTORY, a function that makes the network and loads them"
+            f"holds weights, not a model; expected FILE.py:FACTORY, a function that makes the network, and --weights {path}"
         )
         if "pickle_protocol" not in form:  # which torch's reader of weights does not read
             assert checkpoints.load(path).tensors.keys() == {"0.weight", "0.bias"}
@@ -98,3 +102,61 @@ def test_a_binding_that_is_no_json_is_refused_with_the_line_to_type(tmp_path):
         InputError, match=rf"got no JSON \(.*\), expected what describe\(metadata\) writes; without it: {line}$"
     ):
         binding.load(tmp_path / "b.txt")
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.second(self.first(x).relu())
+
+
+@pytest.mark.parametrize("beginning", ["", "model."])
+@pytest.mark.parametrize("kind", ["safetensors", "pt", "ckpt"])
+def test_a_module_gets_the_weights_of_a_file(kind, beginning, tmp_path):
+    trained, path = Pair(), tmp_path / f"a.{kind}"
+    tensors = {beginning + name: tensor for name, tensor in trained.state_dict().items()}
+    if kind == "safetensors":
+        save_file(tensors, path)
+    else:
+        torch.save({"state_dict": tensors} if kind == "ckpt" else tensors, path)
+    made = checkpoints.with_weights(Pair(), str(path))
+    x = torch.randn(5, 3)
+    assert torch.equal(made(x), trained(x))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda tensors: tensors.pop("first.bias"), "it has no first.bias"),
+        (lambda tensors: tensors.update(third=torch.ones(2)), "the module has no third"),
+        (lambda tensors: tensors.update({"first.bias": torch.ones(5)}), r"first.bias is \[5\], expected \[4\]"),
+    ],
+)
+def test_weights_of_another_module_are_refused_by_their_names(change, message, tmp_path):
+    tensors, path = dict(Pair().state_dict()), tmp_path / "a.safetensors"
+    change(tensors)
+    save_file(tensors, path)
+    with pytest.raises(InputError, match=f"a.safetensors: is not of this module: {message}"):
+        checkpoints.with_weights(Pair(), str(path))
+
+
+def test_a_file_that_is_no_safetensors_is_refused(tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(b"hello")
+    with pytest.raises(InputError, match="cannot read the weights"):
+        checkpoints.with_weights(Pair(), str(tmp_path / "a.safetensors"))
+
+
+def test_a_pickled_graph_module_is_loaded_where_it_is_trusted(tmp_path):
+    module = torch.fx.symbolic_trace(Pair())
+    torch.save(module, tmp_path / "a.pt")
+    x = torch.randn(5, 3)
+    assert torch.equal(checkpoints.unpickled(str(tmp_path / "a.pt"))(x), module(x))
+
+
+def test_a_pickle_of_something_else_is_refused(tmp_path):
+    torch.save(Fraction(1, 3), tmp_path / "a.pt")
+    with pytest.raises(InputError, match="holds a pickled Fraction, expected a torch.nn.Module"):
+        checkpoints.unpickled(str(tmp_path / "a.pt"))

@@ -25,8 +25,8 @@ from tensoa.compiler.frontends.torch_export import exported_program, row_program
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.export import _by_inductor as of_inductor
-from tensoa.package import archive, fused
-from tensoa.package.cases import KINDS, cases_of
+from tensoa.package import archive, cases, fused
+from tensoa.package.cases import KINDS, Cases, cases_of
 from tensoa.package.checks import Differs, validate
 from tensoa.package.judging import MOST_OF_LAST_PLACE, Right, is_as_far_from_itself
 from tensoa.package.recorded import RECORDED_BYTES, record, summary_lines
@@ -56,7 +56,7 @@ def compiled_as(module, spoil, monkeypatch, lines):
     made = inductor.Compiled({}, [], run=run)
     monkeypatch.setattr(inductor, "compile", lambda *arguments: made)
     with torch.no_grad():
-        return of_inductor(module, columns, [{"collection": 0}], Options(report=lines.append), "")
+        return of_inductor(Cases(module, columns, [{"collection": 0}]), Options(report=lines.append), "")
 
 
 def without_nan(inputs, outputs):
@@ -613,6 +613,32 @@ def test_a_fused_program_that_is_not_right_is_replaced_with_a_word(monkeypatch, 
     contracted(monkeypatch)
     lines, path = [], tmp_path / "package.pt2"
     export(Module(mass), bind([block("x", "xyz")], [block("preds", "mn")]), path, Options(report=lines.append))
-    reason = r'its check \(block "preds", column m: the fused program differs from the model .*\)'
-    assert any(re.match(f"not fused, because of {reason}; compiled by TorchInductor", line) for line in lines), lines
+    reason = 'block "preds", column m: the fused program differs from the model .*'
+    assert any(re.match(f"not fused: {reason}; compiled by TorchInductor", line) for line in lines), lines
     assert archive.read(path)[1].get("fused") is None
+
+
+def test_what_the_model_gives_is_calculated_once_for_all_programs():
+    calls = []
+
+    def counted(m, x):
+        calls.append(len(x))
+        return x @ m.weight
+
+    tried = Cases(Module(counted), bind(*THREE_TO_TWO), [{"collection": 0}])
+    first, count = list(tried.of(is_whole=True)), len(calls)
+    again = list(tried.of(is_whole=True))
+    assert len(calls) == count and [*map(id, first)] == [*map(id, again)]
+    once, twice = first[1].released(), first[1].released()
+    assert once is not twice and all(map(torch.equal, once.inputs, twice.inputs))
+
+
+def test_fewer_rows_are_tried_of_models_that_calculate_much(monkeypatch):
+    columns, module = (
+        bind(*THREE_TO_TWO),
+        Module(lambda m, x: (x @ torch.ones(3, 400) @ torch.ones(400, 400))[:, :2] + x @ m.weight),
+    )
+    rows = [max(case.count for case in cases_of(module, columns, [{"collection": 0}], kinds=("normal",)))]
+    monkeypatch.setattr(cases, "MOST_WORK", 2 * (3 * 400 + 400 * 400 + 6) * 200)
+    rows.append(max(case.count for case in cases_of(module, columns, [{"collection": 0}], kinds=("normal",))))
+    assert rows == [1000, 200]

@@ -20,16 +20,11 @@ from tensoa.binding import Binding, Block
 from tensoa.binding.columns import ROWS, Columns, collections_of, output_arguments
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.row_numbers import limits_of, require_no_branch, takes_any_rows
-from tensoa.tracing import SLOWER, decomposed, require_no_state, right_states, traced, with_place
+from tensoa.tracing import decomposed, not_followed, require_no_state, right_states, traced
 
 aten = torch.ops.aten
-HINTS = {
-    "GuardOnDataDependentSymNode": "its control flow or shapes depend on the data; use torch.where",
-    "UserError": "torch.export cannot follow it; rewrite what it names",
-    "Unsupported": "torch.export cannot follow it; rewrite what it names",
-}
 
 
 class Program(nn.Module):
@@ -76,8 +71,7 @@ def _export(module: nn.Module, binding: Binding, rules: list[dict], device: str)
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds
-        hint = HINTS.get(type(error).__name__, "torch.export cannot follow it")
-        raise InputError(f"the model cannot be compiled ahead of time: {with_place(error)} ({hint}; or {SLOWER})") from error
+        raise not_followed(error) from error
     _check_mutations(signature, len(binding.inputs))
     _check_free(program, binding, rules)
     if device == "cpu":
@@ -110,10 +104,10 @@ def _check_mutations(signature: torch.export.ExportGraphSignature, inputs: int) 
     names, written = list(signature.user_inputs), set(signature.user_inputs_to_mutate.values())
     for name in names[:inputs]:
         if name in written:
-            raise InputError(f"the model writes its input {name}; expected one that leaves it alone: clone() it there")
+            raise Unsupported(f"the model writes its input {name}; expected one that leaves it alone: clone() it there")
     unwritten = [name for name in names[inputs:] if name not in written]
     if unwritten:
-        raise InputError(f"the program does not write {unwritten[0]}; expected every output block to be written")
+        raise Unsupported(f"the program does not write {unwritten[0]}; expected every output block to be written")
 
 
 def _fixed(size: int | torch.SymInt) -> int | None:
@@ -122,7 +116,7 @@ def _fixed(size: int | torch.SymInt) -> int | None:
 
 
 def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> None:
-    """Raises InputError where torch.export fixed a number of rows or a pitch, or found a rule for it."""
+    """Raises Unsupported where torch.export fixed a number of rows or a pitch, or found a rule for it."""
     names = program.graph_signature.user_inputs
     tensors = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     inputs = [(block, block.collection) for block in binding.inputs]
@@ -133,17 +127,17 @@ def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: 
     for name, (block, collection) in zip(names, inputs + outputs):
         rows, pitch = tensors[name].shape[1], tensors[name].stride(0)
         if tensors[name].shape[0] > 1 and _fixed(pitch) is not None:
-            raise InputError(f'block "{block.name}": torch.export fixed its pitch to {pitch}, a fault of the exporter')
+            raise Unsupported(f'block "{block.name}": torch.export fixed its pitch to {pitch}, a fault of the exporter')
         if collection is None:
             continue
         if _fixed(rows) is not None:
-            raise InputError(f'block "{block.name}": the model needs exactly {rows} rows; expected any number')
+            raise Unsupported(f'block "{block.name}": the model needs exactly {rows} rows; expected any number')
         if not takes_any_rows(program, rows):
             limits = limits_of(program, rows)
-            raise InputError(f'block "{block.name}": the model takes {rows.node.expr} rows ({limits}), not any number')
+            raise Unsupported(f'block "{block.name}": the model takes {rows.node.expr} rows ({limits}), not any number')
         other, other_collection = lengths.setdefault(rows.node.expr, (block, collection))
         if other_collection != collection:
-            raise InputError(
+            raise Unsupported(
                 f'the model needs equal numbers of rows of the blocks "{other.name}" and "{block.name}"; '
                 "expected blocks of one collection there"
             )
@@ -195,12 +189,12 @@ def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str)
         with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache(), right_states():
             torch._inductor.aoti_compile_and_package(program, package_path=str(path), inductor_configs=options_for(device))
     except Exception as error:  # torch and its compilers throw many kinds
-        raise InputError(f"the model cannot be compiled for {device}: {first_line(error)}") from error
+        raise Unsupported(f"the model cannot be compiled for {device}: {first_line(error)}") from error
     with zipfile.ZipFile(path) as archive:
         records = {_name_in_package(name, device): archive.read(name) for name in archive.namelist()}
     wrapper = next(text for name, text in records.items() if name.endswith(".wrapper.cpp")).decode()
     if any(b"#pragma omp parallel" in text for name, text in records.items() if name.endswith(".cpp")):
-        raise InputError("the compiled program starts threads of its own; this is a fault of the exporter")
+        raise Unsupported("the compiled program starts threads of its own; this is a fault of the exporter")
     flags = _needed_flags(wrapper, level)
     return path, {name: text for name, text in records.items() if not name.endswith(".cpp")}, flags
 
@@ -239,8 +233,6 @@ def compile(module: nn.Module, binding: Binding, rules: list[dict], target: str,
         try:
             loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
         except Exception as error:  # torch throws many kinds
-            raise InputError(
-                f"what TorchInductor makes of the model fails: {first_line(error)} (run it just in time: --just-in-time)"
-            ) from error
+            raise Unsupported(f"what TorchInductor makes of the model fails: {first_line(error)}") from error
 
     return Compiled(records, flags, run)

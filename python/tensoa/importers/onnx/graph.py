@@ -11,7 +11,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 
 DTYPES: dict[int, torch.dtype] = {
     TensorProto.FLOAT: torch.float32,
@@ -73,13 +73,13 @@ class Graph:
 
 
 def array_of(tensor: onnx.TensorProto, what: str) -> np.ndarray:
-    """Its numbers, a copy. Raises InputError."""
+    """Its numbers, a copy. Raises InputError, Unsupported for those of another type."""
     try:
         array = np.array(numpy_helper.to_array(tensor))
     except Exception as error:  # onnx throws many kinds
         raise InputError(f"{what}: its numbers cannot be read: {first_line(error)}") from error
     if array.dtype not in ARRAYS and array.dtype != BFLOAT16:
-        raise InputError(f"{what}: holds {_name_of(tensor.data_type)}, expected numbers of {_known_names()}")
+        raise Unsupported(f"{what}: holds {_name_of(tensor.data_type)}, expected numbers of {_known_names()}")
     return array
 
 
@@ -95,12 +95,12 @@ def array_of_tensor(tensor: torch.Tensor) -> np.ndarray:
 
 
 def graph_of(proto: onnx.GraphProto) -> Graph:
-    """Raises InputError."""
+    """Raises Unsupported."""
     constants = {}
     for tensor in proto.initializer:
         constants[tensor.name] = array_of(tensor, f'initialiser "{tensor.name}"')
     for sparse in proto.sparse_initializer:
-        raise InputError(f'initialiser "{sparse.values.name}" is sparse; expected dense ones')
+        raise Unsupported(f'initialiser "{sparse.values.name}" is sparse; expected dense ones')
     nodes = [_node(node) for node in proto.node]
     inputs = [_input(value) for value in proto.input if value.name not in constants]
     outputs = [value.name for value in proto.output]
@@ -128,16 +128,16 @@ def _attribute(proto: onnx.AttributeProto, what: str) -> Any:
     if proto.type in (kind.FLOAT, kind.INT, kind.FLOATS, kind.INTS):
         value = helper.get_attribute_value(proto)
         return value if isinstance(value, (int, float)) else list(value)
-    raise InputError(f"{what}: is of the kind {kind.Name(proto.type)}; expected numbers, text, a dense tensor or a graph")
+    raise Unsupported(f"{what}: is of the kind {kind.Name(proto.type)}; expected numbers, text, a dense tensor or a graph")
 
 
 def _input(value: onnx.ValueInfoProto) -> Input:
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        raise InputError(f'input "{value.name}" is a {(kind or "value of no type").removesuffix("_type")}; expected a tensor')
+        raise Unsupported(f'input "{value.name}" is a {(kind or "value of no type").removesuffix("_type")}; expected a tensor')
     tensor = value.type.tensor_type
     if tensor.elem_type not in DTYPES:
-        raise InputError(f'input "{value.name}" is of {_name_of(tensor.elem_type)}, expected numbers of {_known_names()}')
+        raise Unsupported(f'input "{value.name}" is of {_name_of(tensor.elem_type)}, expected numbers of {_known_names()}')
     shape = None
     if tensor.HasField("shape"):
         shape = tuple(size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim)

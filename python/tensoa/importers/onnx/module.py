@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
 from tensoa.binding.defaults import Taken
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers.onnx import read, rows, runtime
 from tensoa.importers.onnx.graph import Graph, Input, Node, array_of_tensor, tensor_of
 from tensoa.importers.onnx.operators.table import SIZES, Results, required
@@ -28,7 +28,7 @@ def import_onnx(path: str | PathLike, asked: Asked | None = None) -> "OnnxModule
     try:
         return OnnxModule(graph, opset, str(path))
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
 
 
 class OnnxModule(nn.Module):
@@ -116,10 +116,10 @@ class OnnxModule(nn.Module):
         sizes = zip(tensor.shape, expected)
         if tensor.dim() != len(expected) or any(isinstance(a, int) and b is not None and a != b for a, b in sizes):
             text = ", ".join("n" if size is None else str(size) for size in expected)
-            advice = (
-                "" if None in expected else f"; write the model with a free number of rows (dynamic_axes){self.graph.fixed_by}"
-            )
-            raise InputError(f"{what}: got the shape {list(tensor.shape)}, the model takes [{text}]{advice}")
+            found = f"{what}: got the shape {list(tensor.shape)}, the model takes [{text}]"
+            if None in expected:
+                raise InputError(found)
+            raise Unsupported(f"{found}, and no other number of rows{self.graph.fixed_by}")
 
     # ---- running
 
@@ -167,7 +167,7 @@ class OnnxModule(nn.Module):
         except InputError:
             raise
         except Refused as error:
-            raise InputError(f"{node}: {error}") from error
+            raise Unsupported(f"{node}: {error}") from error
         except Exception as error:  # whatever torch throws
             raise InputError(f"{node}: {first_line(error)}") from error
         if len(results) < len(node.outputs):

@@ -12,7 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, checker, external_data_helper, inliner, version_converter
 
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers.onnx.graph import Graph, graph_of
 from tensoa.importers.onnx.operators import find
 from tensoa.importers.outputs import Asked, chosen, notes
@@ -40,7 +40,7 @@ def read(path: str | PathLike) -> onnx.ModelProto:
 
 
 def graph(model: onnx.ModelProto, path: str | PathLike, asked: Asked | None = None) -> tuple[Graph, int]:
-    """(its graph, its opset). Its results are those that are asked for. Raises InputError."""
+    """(its graph, its opset). Its results are those that are asked for. Raises InputError, Unsupported for what is not read."""
     try:
         opset = _opset(model)
         if model.functions:
@@ -64,24 +64,24 @@ def graph(model: onnx.ModelProto, path: str | PathLike, asked: Asked | None = No
         try:
             checker.check_model(model)
         except (checker.ValidationError, ValueError) as error:
-            raise InputError(f"is not valid: {first_line(error)}") from error
+            raise Unsupported(f"is not valid: {first_line(error)}") from error
         needed = {value.name for value in model.graph.output}.union(*map(_read_by, model.graph.node))
         for node in made.nodes:
             node.outputs = [name if name in needed else "" for name in node.outputs]
         return made, opset
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _opset(model: onnx.ModelProto) -> int:
     versions = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
     opset = versions.get("", LAST if versions else None)
     if opset is None:
-        raise InputError("names no opset; it is truncated, or not an ONNX model")
+        raise Unsupported("names no opset; it is truncated, or not an ONNX model")
     if not FIRST_CONVERTED <= opset <= LAST:
-        raise InputError(f"opset {opset}; {FIRST_CONVERTED} to {LAST} are read")
+        raise Unsupported(f"opset {opset}; {FIRST_CONVERTED} to {LAST} are read")
     if versions.get("ai.onnx.ml", 1) > LAST_OF_ML:
-        raise InputError(f"opset {versions['ai.onnx.ml']} of ai.onnx.ml; 1 to {LAST_OF_ML} are read")
+        raise Unsupported(f"opset {versions['ai.onnx.ml']} of ai.onnx.ml; 1 to {LAST_OF_ML} are read")
     return opset
 
 
@@ -90,7 +90,7 @@ def _converted(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     try:
         return version_converter.convert_version(model, FIRST)
     except Exception as error:  # onnx throws many kinds
-        raise InputError(f"opset {opset}, which the package onnx does not convert to {FIRST}: {first_line(error)}") from error
+        raise Unsupported(f"opset {opset}, which the package onnx does not convert to {FIRST}: {first_line(error)}") from error
 
 
 def _sort(graph: onnx.GraphProto) -> None:
@@ -106,7 +106,7 @@ def _sort(graph: onnx.GraphProto) -> None:
         nodes = [graph.node[i] for i in TopologicalSorter(needs).static_order()]
     except CycleError as error:
         names = " -> ".join(f'"{graph.node[i].name or next(iter(graph.node[i].output), "")}"' for i in error.args[1])
-        raise InputError(f"is not valid: nodes need the results of each other: {names}") from error
+        raise Unsupported(f"is not valid: nodes need the results of each other: {names}") from error
     sorted_nodes = onnx.GraphProto(node=nodes).node
     del graph.node[:]
     graph.node.extend(sorted_nodes)
@@ -166,7 +166,7 @@ def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 def _check_operators(graph: onnx.GraphProto, versions: dict[str, int]) -> None:
-    """Raises InputError that lists all nodes of operators that are not here."""
+    """Raises Unsupported that lists all nodes of operators that are not here."""
     unknown: dict[str, list[str]] = {}
     for node in _all_nodes(graph):
         domain = "" if node.domain == "ai.onnx" else node.domain
@@ -175,7 +175,7 @@ def _check_operators(graph: onnx.GraphProto, versions: dict[str, int]) -> None:
             unknown.setdefault(name, []).append(f'"{node.name or next(iter(node.output), "")}"')
     if unknown:
         listed = "; ".join(f"{name} (node {', '.join(nodes)})" for name, nodes in sorted(unknown.items()))
-        raise InputError(f"operators that are not read: {listed}; docs/onnx_operators.md lists those that are")
+        raise Unsupported(f"operators that are not read: {listed}; docs/onnx_operators.md lists those that are")
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:

@@ -321,9 +321,7 @@ def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_pa
     with pytest.raises(InputError) as caught:
         imported(torch.ones(2, 4))
     message = str(caught.value)
-    assert message.startswith(
-        'input "x": got the shape [2, 4], the model takes [3, 4]; write the model with a free number of rows'
-    )
+    assert message.startswith('input "x": got the shape [2, 4], the model takes [3, 4], and no other number of rows: ')
     assert message.endswith('; row by row: output "y" differs from that of each half: rows depend on each other')
 
 

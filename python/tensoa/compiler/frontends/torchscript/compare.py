@@ -11,10 +11,10 @@ from torch import nn
 from tensoa.binding.blocks import Binding, Block
 from tensoa.binding.columns import LARGE, NORMAL, ROWS, SMALL, SPECIAL, Columns, collections_of
 from tensoa.binding.model import results_of, with_examples, with_lengths
-from tensoa.compiler.frontends.torchscript.graph import ADVICE, refusal
+from tensoa.compiler.frontends.torchscript.graph import refusal
 from tensoa.compiler.frontends.torchscript.module import Interpreted
 from tensoa.compiler.frontends.torchscript.values import Value
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 
 #: Relative to the largest number of a plane, of the interpreted model to torch's own interpreter: the operators are the same.
 TOLERANCE = 1e-6
@@ -69,12 +69,12 @@ def _compare(script: nn.Module, module: nn.Module, binding: Binding) -> None:
         except Exception:  # most fail
             continue
         if any(count in result.shape for result in results if isinstance(result, torch.Tensor)):
-            raise InputError(
+            raise Unsupported(
                 f"the TorchScript model takes {count} rows and fails at {next(iter(counts.values()))}: torch.jit.trace made "
-                f"the number of rows a constant; take torch.jit.script, or {ADVICE}"
+                "the number of rows a constant"
             )
     results_of(module, binding, Columns(binding, counts, (), "cpu"))  # says which operator fails
-    raise InputError(f"the TorchScript model fails on columns of the binding; {ADVICE}")
+    raise InputError("the TorchScript model fails on columns of the binding; expected the columns that it takes")
 
 
 def _agree(script: nn.Module, module: nn.Module, binding: Binding, counts: dict[int, int], numbers: str) -> bool:
@@ -93,7 +93,7 @@ def _agree(script: nn.Module, module: nn.Module, binding: Binding, counts: dict[
         return True
     # Of a trace in a file, a number beside integers is float64, but float32 as the model is run: optimized.
     if not _are_close(binding, results, _results(script, binding, counts, numbers)):
-        raise InputError(f"the TorchScript model gives other results than its operators one by one; {ADVICE}")
+        raise Unsupported("the TorchScript model gives other results than its operators one by one")
     return True
 
 

@@ -28,14 +28,12 @@ from tensoa.compiler.frontends.torchscript.values import (
     kind_of,
     tensor_of,
 )
-from tensoa.errors import InputError, first_line
-
-ADVICE = "export it from the torch.nn.Module it was made of, or run it just in time"
+from tensoa.errors import InputError, Unsupported, first_line
 
 
-def refusal(what: str, where: str | None = None) -> InputError:
+def refusal(what: str, where: str | None = None) -> Unsupported:
     where = f" ({where})" if where else ""
-    return InputError(f"the TorchScript model cannot be compiled ahead of time: {what}{where}; {ADVICE}")
+    return Unsupported(f"the TorchScript model cannot be compiled ahead of time: {what}{where}")
 
 
 def _are_numbers(arguments: Sequence[Value], takes_tensor: Sequence[bool]) -> bool:

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files that tensoa runs as they are, by the runtime that they were made for."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+
+from tensoa.command import check_writable, replacing
+from tensoa.errors import InputError, first_line
+from tensoa.options import TARGETS
+
+
+@dataclass(frozen=True)
+class OwnRuntime:
+    """`write(source, path)` writes a file that stands alone, and returns words on it. Raises InputError. `targets`: what it
+    runs on.
+    """
+
+    name: str
+    write: Callable[[str, str | PathLike], str]
+    targets: tuple[str, ...] = TARGETS
+
+
+def of(source: str) -> OwnRuntime | None:
+    """The runtime of a file, by its name; None where tensoa has none for it."""
+    return next((runtime for ending, runtime in _BY_ENDING.items() if source.endswith(ending)), None)
+
+
+def _copied(source: str, path: str | PathLike) -> str:
+    check_writable(path)
+    with replacing(path) as temporary:
+        shutil.copyfile(source, temporary)
+    return "the file as it is"
+
+
+def _onnx(source: str, path: str | PathLike) -> str:
+    """With the numbers of the files beside it."""
+    from tensoa.importers.onnx import read  # which needs the package onnx
+
+    check_writable(path)
+    try:
+        content = read.read(source).SerializeToString()
+    except InputError:
+        raise
+    except Exception as error:  # what protobuf throws of more than 2 GB
+        raise InputError(f"{source}: cannot be one file: {first_line(error)}; give the file itself as --model") from error
+    try:
+        import onnxruntime
+    except ImportError:
+        said = "not loaded here, onnxruntime is not installed"
+    else:
+        try:
+            onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        except Exception as error:  # it throws many kinds
+            raise InputError(f"{source}: ONNX Runtime does not take it either: {first_line(error)}") from error
+        said = f"loaded with {onnxruntime.__version__}"
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        file.write(content)
+    return said
+
+
+_BY_ENDING = {".onnx": OwnRuntime("ONNX Runtime", _onnx, ("cpu",)), ".pt2": OwnRuntime("torch.export", _copied)}

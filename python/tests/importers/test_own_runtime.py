@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files of which no program can be made: their own runtime runs them as they are, and a line says so."""
+
+import sys
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+import tensoa
+from tensoa.errors import InputError, Unsupported
+from tensoa.importers import own_runtime
+
+onnxruntime = pytest.importorskip("onnxruntime")
+FLOAT = TensorProto.FLOAT
+
+
+def of_microsoft(path, operator="Gelu", weight=None):
+    """A model with an operator that ONNX Runtime has, and this package does not."""
+    nodes = [helper.make_node(operator, ["x"], ["h"], domain="com.microsoft"), helper.make_node("MatMul", ["h", "w"], ["y"])]
+    weight = numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(3, 2), "w") if weight is None else weight
+    inputs, outputs = (helper.make_tensor_value_info(name, FLOAT, ["n", size]) for name, size in (("x", 3), ("y", 2)))
+    graph = helper.make_graph(nodes, "test", [inputs], [outputs], initializer=[weight])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+    return path
+
+
+def answers(path):
+    x = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    return onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+
+
+def compiled(model, path, **options):
+    lines = []
+    tensoa.compile(str(model), path, columns=["x=a,b,c"], report=lines.append, **options)
+    return lines
+
+
+def test_an_operator_that_is_not_read_leaves_the_file_to_onnx_runtime(tmp_path):
+    source = of_microsoft(tmp_path / "m.onnx")
+    lines = compiled(source, tmp_path / "m.pt2")
+    assert lines[0].startswith(f"not compiled ahead of time: {source}: operators that are not read: com.microsoft.Gelu (node ")
+    assert lines[0].endswith(f"; run as it is by ONNX Runtime: loaded with {onnxruntime.__version__}")
+    assert lines[1].startswith("the file says no columns: ") and len(lines) == 2
+    assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
+
+
+def test_the_file_stands_alone_where_its_numbers_were_in_another(tmp_path):
+    (tmp_path / "from").mkdir()
+    source = of_microsoft(tmp_path / "from" / "m.onnx")
+    right = answers(source)
+    model = onnx.load(source)
+    onnx.save(model, source, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert (tmp_path / "from" / "weights.bin").is_file()
+    compiled(source, tmp_path / "m.pt2")
+    assert np.array_equal(answers(tmp_path / "m.pt2"), right)
+
+
+def test_what_onnx_runtime_does_not_take_either_is_refused_and_not_written(tmp_path):
+    source = of_microsoft(tmp_path / "m.onnx", "NoSuchOperator")
+    with pytest.raises(InputError, match="m.onnx: ONNX Runtime does not take it either: "):
+        compiled(source, tmp_path / "m.pt2")
+    assert not (tmp_path / "m.pt2").exists()
+
+
+def test_a_file_for_the_cpu_is_not_written_for_a_gpu(tmp_path):
+    with pytest.raises(Unsupported, match="operators that are not read: com.microsoft.Gelu"):
+        compiled(of_microsoft(tmp_path / "m.onnx"), tmp_path / "m.pt2", target="cuda")
+    assert not (tmp_path / "m.pt2").exists()
+
+
+def test_without_onnx_runtime_the_line_says_that_nothing_was_loaded(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert compiled(of_microsoft(tmp_path / "m.onnx"), tmp_path / "m.pt2")[0].endswith(
+        "; run as it is by ONNX Runtime: not loaded here, onnxruntime is not installed"
+    )
+
+
+def test_columns_that_the_model_does_not_take_are_refused(tmp_path):
+    """Another runtime would not take them either."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    inputs, outputs = (helper.make_tensor_value_info(name, FLOAT, ["n", size]) for name, size in (("x", 3), ("y", 2)))
+    weight = numpy_helper.from_array(np.ones((3, 2), np.float32), "w")
+    graph = helper.make_graph(nodes, "test", [inputs], [outputs], initializer=[weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    with pytest.raises(InputError) as caught:
+        tensoa.compile(str(tmp_path / "m.onnx"), tmp_path / "m.pt2", columns=["x=a,b"], report=lambda line: None)
+    assert not isinstance(caught.value, Unsupported) and not (tmp_path / "m.pt2").exists()
+
+
+def test_a_program_of_torch_export_of_one_number_of_rows_is_written_as_it_is(tmp_path):
+    module = torch.nn.Linear(3, 2).eval()
+    torch.export.save(torch.export.export(module, (torch.randn(7, 3),)), tmp_path / "a.pt2")
+    runtime = own_runtime.of(str(tmp_path / "a.pt2"))
+    assert runtime.name == "torch.export" and runtime.write(str(tmp_path / "a.pt2"), tmp_path / "m.pt2") == "the file as it is"
+    assert (tmp_path / "m.pt2").read_bytes() == (tmp_path / "a.pt2").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["net.py:make", "m.keras", "trees.json", "weights.safetensors"])
+def test_other_files_have_no_runtime_of_their_own(name):
+    assert own_runtime.of(name) is None
