@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -455,8 +454,7 @@ def _compile_trees(
         asked, results = described
         blocks = asked or [_features(imported, rows or Example())]
         _require_columns(blocks, rows)
-        floats = np.dtype(imported.ensemble.features).name
-        columns = words.with_outputs(words.inputs_of(blocks, rows or {}, floats=floats), [_answers(imported, results)])
+        columns = words.with_outputs(words.inputs_of(blocks, rows or {}), [_answers(imported, results)])
         _say_blocks(columns, blocks, report)
     if rows is not None:
         report("example: its names and dtypes are taken, not its rows: trees are checked at their thresholds")
@@ -466,11 +464,11 @@ def _compile_trees(
 def _features(imported: Imported, rows: Example) -> words.Words:
     names, count = imported.ensemble.column_names, imported.ensemble.columns
     if names and (not rows or any(name in rows for name in names)):
-        return words.Words("features", tuple(names), np.dtype(imported.ensemble.features).name)
+        return words.Words("features", tuple(names), "float32")
     if names and not match.are_made_up(names):
         raise InputError(f"example: has none of the features {match.few(names)} of the model; it has {match.few([*rows])}")
     if len(rows) == count:
-        return words.Words("features", tuple(rows), np.dtype(imported.ensemble.features).name)
+        return words.Words("features", tuple(rows), "float32")
     raise InputError(
         f"columns: the model has {count} features without names; expected these: --columns features=COLUMN,COLUMN,…"
         + (f"; the example has {len(rows)} columns: {match.few([*rows])}" if rows else "")
@@ -486,7 +484,7 @@ def _answers(imported: Imported, results: list[_Result]) -> dict:
     if not names:
         classes = ensemble.classes if len(ensemble.classes) == ensemble.outputs else []
         names = tuple(classes or ([name] if ensemble.outputs == 1 else [f"{name}_{i}" for i in range(ensemble.outputs)]))
-    return words.block(name, 0, names, np.dtype(ensemble.sums).name)
+    return words.block(name, 0, names, "float32")
 
 
 # ---- the command

@@ -8,8 +8,7 @@
     edge_index.T=from,to:int64@edges   [2, n], as edge lists are
     field=field@call               one number for the whole call, which the model gets in every row of the first block: [n, 1]
 
-Without a dtype, columns are float32 (of trees that compare in float64, float64), or integers or truth values where the example
-has such.
+Without a dtype, columns are float32, or integers or truth values where the example has such.
 """
 
 import difflib
@@ -69,11 +68,9 @@ def words_of_names(name: str, columns: Iterable[str], option: str = "columns") -
     return _checked(Words(plain, names, is_transposed=plain != name), option)
 
 
-def inputs_of(
-    words: Sequence[Words], example: Mapping[str, torch.Tensor | None], match: str = "auto", floats: str = "float32"
-) -> Binding:
-    """A binding of input blocks alone. `example`: columns by name, which say the dtypes of integers and truth values; `floats`:
-    the dtype of others. Raises InputError.
+def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None], match: str = "auto") -> Binding:
+    """A binding of input blocks alone. `example`: columns by name, which say the dtypes of integers and truth values. Raises
+    InputError.
     """
     _check_names(words)
     collections = [*dict.fromkeys(one.rows for one in words if one.rows != CALL)]
@@ -88,7 +85,7 @@ def inputs_of(
             )
         collection = 0 if is_scalar else collections.index(one.rows)
         kind = "scalar" if is_scalar else "plain"
-        blocks.append(block(one.name, collection, one.columns, _dtype(one, example, floats), one.is_transposed, kind))
+        blocks.append(block(one.name, collection, one.columns, _dtype(one, example), one.is_transposed, kind))
     return parse({"schema": SCHEMA, "match": match, "inputs": blocks, "outputs": []})
 
 
@@ -149,7 +146,7 @@ def _check_names(words: Sequence[Words]) -> None:
         raise InputError(f"columns: there are two blocks called {twice}, expected another name for each argument of the model")
 
 
-def _dtype(one: Words, example: Mapping[str, torch.Tensor | None], floats: str) -> str:
+def _dtype(one: Words, example: Mapping[str, torch.Tensor | None]) -> str:
     found = {name: example[name] for name in one.columns if example.get(name) is not None}
     if any(name in example for name in one.columns):
         require_columns(one, example)
@@ -158,7 +155,7 @@ def _dtype(one: Words, example: Mapping[str, torch.Tensor | None], floats: str) 
     dtypes = {name: tensor.dtype for name, tensor in found.items() if tensor is not None}
     kinds = {name_of(dtype) for dtype in dtypes.values() if not dtype.is_floating_point}
     if not kinds:
-        return floats
+        return "float32"
     if len(kinds) > 1 or not kinds <= {*DTYPES} or any(dtype.is_floating_point for dtype in dtypes.values()):
         listed = ", ".join(f"{name} of {name_of(dtype)}" for name, dtype in dtypes.items())
         raise InputError(

@@ -28,5 +28,5 @@ def test_a_fault_is_found_and_shown_as_a_minimal_program(monkeypatch, fault):
         monkeypatch.setattr(interpret, "_joined", lambda fn, x, axes, start: x.max(axes, initial=0).astype(x.dtype))
     else:  # integers that saturate
         monkeypatch.setattr(interpret, "cast", lambda x, to: np.clip(x, 0, 100).astype(to))
-    found = next((m for seed in range(200) if (m := random_graphs.check(seed)) and "wrong" in m), None)
+    found = next((m for seed in range(2000) if (m := random_graphs.check(seed)) and "wrong" in m), None)
     assert found is not None and "program of rows" in found and len(found.splitlines()) < 30
