@@ -139,7 +139,7 @@ def test_a_target_may_be_fused_in_part_where_another_is_fused(tmp_path, monkeypa
     monkeypatch.setattr(routes, "for_cpu", refuse)
     lines = []
     cpu, cuda = manifest_of(package(tmp_path, BOTH, lines.append)).targets
-    assert lines[0] == "cpu: fused in part, because of the weather: 1 part, the rest by TorchInductor:"
+    assert lines[0] == "cpu: fused in part, not whole: the weather; 1 part, the rest by TorchInductor:"
     assert cpu.fused is None and cpu.parts is not None and cuda.fused is not None and cuda.parts is None
     assert "model/data/aotinductor/cpu/" in "".join(archive.read(tmp_path / f"{BOTH}.pt2")[0])
 
