@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes what a release consists of, in build-release/: the sources, the wheel, the tarball and the Debian package of `make dist`, and their
-# SHA-256. The same commit gives the same bytes in any folder: all times are that of the commit, and no path is in a binary.
+# SHA-256. All times are that of the commit, and no path is in a binary. What is not the same bytes in two builds are the objects of nvcc,
+# which gives anonymous namespaces another name at each run.
 #
 #   scripts/release.sh            from this checkout, which must have no changes
 #   scripts/release.sh --twice    in two fresh clones without a compiler cache, and compares; build-release-twice/ has both
