@@ -54,7 +54,12 @@ struct CheckCall {
 /// One of the two models that are compared.
 struct Side {
   Side(const std::string& path, const std::string& device_name, const ModelOptions& options)
-      : description(package::inspect(path, options)),
+      : Side(path, device_name, options, package::inspect(path, options)) {}
+
+  /// @param what the description of the model
+  Side(const std::string& path, const std::string& device_name, const ModelOptions& options,
+       package::ModelDescription what)
+      : description(std::move(what)),
         model(path, options),
         queue(package::device_for(device_name, description)) {}
 
@@ -370,12 +375,12 @@ Comparisons compare_recorded(const CheckCall& call, const Side& side) {
 }
 
 /// The devices of --device; without it one for each target of a package. @param missing gets the targets that have none here
-std::vector<std::string> devices_of(const CheckCall& call, std::vector<std::string>& missing) {
-  if (call.device != "auto") return {call.device};
-  const auto targets = package::inspect(call.model, options_for(call.model, call.servers)).targets;
-  if (targets.size() == 1) return {call.device};
+std::vector<std::string> devices_of(const CheckCall& call,
+                                    const package::ModelDescription& description,
+                                    std::vector<std::string>& missing) {
+  if (call.device != "auto" || description.targets.size() == 1) return {call.device};
   std::vector<std::string> devices;
-  for (const package::TargetDescription& target : targets) {
+  for (const package::TargetDescription& target : description.targets) {
     const bool is_here = target.name == "cpu" || device_count(DeviceKind::kCuda) > 0;
     (is_here ? devices : missing).push_back(target.name);
   }
@@ -385,13 +390,15 @@ std::vector<std::string> devices_of(const CheckCall& call, std::vector<std::stri
 /// A package beside what it was made to give, each of its targets.
 int check_recorded(const CheckCall& call) {
   Results results(call);
+  const ModelOptions options = options_for(call.model, call.servers);
+  const package::ModelDescription description = package::inspect(call.model, options);
   std::vector<std::string> missing;
-  const std::vector<std::string> devices = devices_of(call, missing);
+  const std::vector<std::string> devices = devices_of(call, description, missing);
   std::vector<ordered_json> found;
   bool are_right = true;
   std::string complaints;
   for (const std::string& name : devices) {
-    const Side side(call.model, name, options_for(call.model, call.servers));
+    const Side side(call.model, name, options, description);
     const Comparisons compared = compare_recorded(call, side);
     const std::string device = to_string(side.queue.device());
     if (devices.size() > 1) fmt::print("on {}:\n", device);
@@ -422,10 +429,12 @@ int check_recorded(const CheckCall& call) {
 int try_graphs(const CheckCall& call) {
   Results results(call);
   const ModelOptions options = options_for(call.model, call.servers);
-  const auto targets = package::inspect(call.model, options).targets;
+  package::ModelDescription description = package::inspect(call.model, options);
   const bool is_for_gpus =
-      std::ranges::find(targets, "cuda", &package::TargetDescription::name) != targets.end();
-  const Side side(call.model, call.device == "auto" && is_for_gpus ? "cuda" : call.device, options);
+      std::ranges::find(description.targets, "cuda", &package::TargetDescription::name) !=
+      description.targets.end();
+  const Side side(call.model, call.device == "auto" && is_for_gpus ? "cuda" : call.device, options,
+                  std::move(description));
   const Queue& queue = side.queue;
   if (!side.is_package() || queue.device().is_cpu()) {
     throw ConfigError("--cuda-graphs: " + call.model + " on " + to_string(queue.device()) +
