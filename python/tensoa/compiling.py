@@ -3,6 +3,7 @@
 """tensoa.compile, and what `tensoa compile` does with its options (tensoa.options): packages of networks and of trees."""
 
 import argparse
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
@@ -68,10 +69,9 @@ def compile(  # as in torch.compile, re.compile
     or polars, a structured array of NumPy, an array of Awkward Array, or {name: numbers}. `binding`: the description of a C++
     layout, or the path of one, which replaces `columns` and `outputs`. `target` to `memory` are options of networks
     (tensoa.export.Options; `target`: "cpu", "cuda", or both: "cpu,cuda"; `just_in_time`: a program of torch.export), `margin`
-    to `splitting` those of trees
-    (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves; `trust_pickle`: modules of torch.save, too).
-    `weights`: a file of safetensors or torch.save, whose tensors a FILE.py:FACTORY gets. `report` is called with lines for
-    people. A module stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
+    to `splitting` those of trees (tensoa.importers.trees.files.ImportOptions; `margin`: sums of leaves; `trust_pickle`: modules
+    of torch.save, too). `weights`: a file of safetensors or torch.save, whose tensors a FILE.py:FACTORY gets. `report` is
+    called with lines for people. A module stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
 
     Where no package can be made, or `seconds` or `memory` are used up, the file is a program that runs just in time, or that
     of the model itself; a line says which, and why (tensoa.program_kinds). Unsupported where none can be.
@@ -98,12 +98,8 @@ def compile(  # as in torch.compile, re.compile
         given = _given(of_trees) + ["margin"] * margin
         if given:
             raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
-        _or_as_it_is(
-            model,
-            path,
-            of_network,
-            lambda: _compile_module(model, path, described or (asked, results), rows, of_network, just_in_time),
-        )
+        with _or_as_it_is(model, path, of_network):
+            _compile_module(model, path, described or (asked, results), rows, of_network, just_in_time)
     else:
         given = _given(of_network) + ["just_in_time"] * just_in_time
         if given:
@@ -111,12 +107,8 @@ def compile(  # as in torch.compile, re.compile
                 f"{named}: is an ensemble of trees, which run on any device; expected no options of networks, "
                 f"got {', '.join(given)}"
             )
-        _or_as_it_is(
-            model,
-            path,
-            of_network,
-            lambda: _compile_trees(trees.load(str(model), of_trees), path, described or (asked, results), rows, margin, report),
-        )
+        with _or_as_it_is(model, path, of_network):
+            _compile_trees(trees.load(str(model), of_trees), path, described or (asked, results), rows, margin, report)
 
 
 def _with_weights(model: Model, weights: str) -> nn.Module:
@@ -129,10 +121,12 @@ def _with_weights(model: Model, weights: str) -> nn.Module:
     return checkpoints.with_weights(module, weights)
 
 
-def _or_as_it_is(model: Model, path: str | PathLike, options: export.Options, attempt: Callable[[], None]) -> None:
-    """Calls attempt(), and where it raises Unsupported, writes the file of the model itself, which its own runtime runs."""
+@contextlib.contextmanager
+def _or_as_it_is(model: Model, path: str | PathLike, options: export.Options) -> Iterator[None]:
+    """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs."""
     try:
-        return attempt()
+        yield
+        return
     except Unsupported as error:
         own = None if isinstance(model, nn.Module) else own_runtime.of(str(model))
         if own is None or not {*options.targets} <= {*own.targets}:
