@@ -53,6 +53,5 @@ done
 PYTHONPATH=$PWD/python make --no-print-directory dist
 cp build-dist/packages/*.tar.gz build-dist/packages/*.deb "$folder/"
 cd "$folder"
-sha256sum -- * >../SHA256SUMS.new
-mv ../SHA256SUMS.new SHA256SUMS
-cat SHA256SUMS
+sums=$(sha256sum -- *)
+tee SHA256SUMS <<<"$sums"

@@ -27,37 +27,37 @@ def one_line(text):
     return re.sub(r"\s+", " ", text).strip()
 
 
-def text_of(element):
-    return one_line("".join(element.itertext())) if element is not None else ""
+def text_of(element, tag):
+    """The text below the first `tag` of an element; "" where there is none."""
+    found = element.find(tag)
+    return "" if found is None else one_line("".join(found.itertext()))
 
 
 def template(element):
     found = element.find("templateparamlist")
     if found is None:
         return ""
-    names = [
-        one_line(
-            f"{text_of(p.find('type'))} {text_of(p.find('declname'))}"
-            + (f" = {text_of(p.find('defval'))}" if p.find("defval") is not None else "")
-        )
-        for p in found
-    ]
+    names = []
+    for one in found:
+        default = text_of(one, "defval")
+        names.append(one_line(f"{text_of(one, 'type')} {text_of(one, 'declname')}") + (f" = {default}" if default else ""))
     return f"template <{', '.join(names)}> "
 
 
 def of_member(member):
     kind = member.get("kind")
-    name = text_of(member.find("qualifiedname")) or text_of(member.find("name"))
+    name = text_of(member, "qualifiedname") or text_of(member, "name")
     if kind == "enum":
-        values = [one_line(f"{text_of(v.find('name'))} {text_of(v.find('initializer'))}") for v in member.findall("enumvalue")]
+        values = [one_line(f"{text_of(v, 'name')} {text_of(v, 'initializer')}") for v in member.findall("enumvalue")]
         return f"enum {name} {{ {', '.join(values)} }}"
     if kind == "define":
-        parameters = [text_of(p) for p in member.findall("param")]
-        return f"#define {name}" + (f"({', '.join(parameters)})" if parameters else f" {text_of(member.find('initializer'))}")
-    definition = text_of(member.find("definition")) or name
-    value = text_of(member.find("initializer")) if kind == "variable" else ""
-    requires = f"requires {text_of(clause)}" if (clause := member.find("requiresclause")) is not None else ""
-    return one_line(f"{template(member)}{requires} {definition}{text_of(member.find('argsstring'))} {value}")
+        parameters = [text_of(one, "defname") for one in member.findall("param")]
+        return f"#define {name}" + (f"({', '.join(parameters)})" if parameters else f" {text_of(member, 'initializer')}")
+    definition = text_of(member, "definition") or name
+    value = text_of(member, "initializer") if kind == "variable" else ""
+    clause = text_of(member, "requiresclause")
+    requires = f"requires {clause}" if clause else ""
+    return one_line(f"{template(member)}{requires} {definition}{text_of(member, 'argsstring')} {value}")
 
 
 def of_cpp(folder):
@@ -67,15 +67,15 @@ def of_cpp(folder):
         if compound is None or compound.get("kind") not in ("class", "struct", "namespace", "concept", "union", "file"):
             continue
         location = compound.find("location")
-        kind, name = compound.get("kind"), text_of(compound.find("compoundname"))
+        kind, name = compound.get("kind"), text_of(compound, "compoundname")
         if kind in ("class", "struct", "union") and compound.get("prot") == "public":
-            bases = ", ".join(text_of(base) for base in compound.findall("basecompoundref"))
+            bases = ", ".join(one_line(base.text) for base in compound.findall("basecompoundref"))
             yield location.get("file"), f"{template(compound)}{kind} {name}" + (f" : {bases}" if bases else "")
         elif kind == "concept":
-            yield location.get("file"), f"concept {text_of(compound.find('initializer'))}"
+            yield location.get("file"), f"concept {text_of(compound, 'initializer')}"
         for member in compound.iter("memberdef"):
             # A file holds what is in namespaces, too; of it the macros and the names of C count.
-            if member.get("prot") != "public" or (kind == "file" and "::" in text_of(member.find("qualifiedname"))):
+            if member.get("prot") != "public" or (kind == "file" and "::" in text_of(member, "qualifiedname")):
                 continue
             yield member.find("location").get("file"), of_member(member)
 
