@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes what a release consists of, in build-release/: the sources, the wheel, the tarball and the Debian package of `make dist`, and their
-# SHA-256. All times are that of the commit, and no path is in a binary. What is not the same bytes in two builds are the objects of nvcc,
-# which gives anonymous namespaces another name at each run.
+# SHA-256. All times are that of the commit, and no path is in a binary: two builds of a commit are the same bytes.
 #
 #   scripts/release.sh            from this checkout, which must have no changes
 #   scripts/release.sh --twice    in two fresh clones without a compiler cache, and compares; build-release-twice/ has both
@@ -42,7 +41,7 @@ mkdir "$folder"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 export CXXFLAGS="-ffile-prefix-map=$PWD=."
-export CFLAGS=$CXXFLAGS
+export CFLAGS=$CXXFLAGS CUDAFLAGS=$CXXFLAGS
 umask 022
 
 git archive --prefix="tensoa-$version/" HEAD | gzip -n9 >"$folder/tensoa-$version.tar.gz"
