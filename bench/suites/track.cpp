@@ -93,6 +93,9 @@ class Run {
       for (std::future<void>& thread : threads) thread.get();
     } else {
       const std::size_t all = events * static_cast<std::size_t>(threads_);
+      // Of this run alone: the smallest number of all that live counts.
+      const tbb::global_control enough(tbb::global_control::max_allowed_parallelism,
+                                       static_cast<std::size_t>(threads_));
       arena_.execute([&] {
         return sched::run_events(
             [&, next = std::size_t{0}]() mutable {
@@ -124,8 +127,6 @@ class Run {
 
   int threads_;
   bool blocks_;
-  tbb::global_control enough_{tbb::global_control::max_allowed_parallelism,
-                              static_cast<std::size_t>(threads_)};
   tbb::task_arena arena_{threads_};
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
@@ -291,6 +292,7 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
       append_totals(rows, host, model, device, source, ways, threads, options.repeats);
       if (devices.size() == 1) continue;
       for (const Way& way : ways) {
+        if (way.options.graph_on_host) continue;  // the same threads, whatever the GPUs
         append_gpus(rows, host, model, devices, source, way, threads, options.repeats);
       }
     }
