@@ -43,8 +43,8 @@ SIZES = {
         "rows": "--rows 1000 10000 100000 1000000 --threads 1 2 --repeats 3",
     },
     "cuda": {
-        "fragments": "generate:1:9101:10 generate:1:9101:10:200 --batch 1 2 20 200 --repeats 5",
-        "hits": "generate:1:77:50 generate:1:77:475 --batch 1 10 200 --repeats 5",
+        "fragments": "generate:1:9101:10 generate:1:9101:10:200 --batch 1 2 20 240 --repeats 5",
+        "hits": "generate:1:77:50 generate:1:77:475 --batch 1 10 240 --repeats 5",
         "rows": "--rows 1000 100000 1000000 10000000 60000000 --repeats 5",
     },
 }
