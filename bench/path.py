@@ -251,7 +251,7 @@ def draw(results):
 
 
 def machine_of(run):
-    return "CPU" if run["rows"][0]["device"] == "cpu" else run["machine"]["gpus"][0]
+    return "CPU" if run["rows"][0]["device"] == "cpu" else " ".join(run["machine"]["gpus"][0].split()[:2])
 
 
 def rows_of(runs):
@@ -269,7 +269,7 @@ def page(results):
             by_threads = {t: Measured(rows, t) for t in sorted({row["threads"] for row in rows})}
             measured = by_threads[1]
             largest_event = max(row["n"] for row in measured.rows if row.get("events", 1) == 1)
-            text += f"\n### {title}\n\n{network}. Saved, and the ratio:\n\n"
+            text += f"\n### {title}, {machine}\n\n{network}. Saved, and the ratio:\n\n"
             text += saved_table(measured, counts, parts)
             text += f"\nWhere the time goes, {number(largest_event)} {counts}, each stage with a wait at its end:\n\n"
             text += stages_table(measured, largest_event)
