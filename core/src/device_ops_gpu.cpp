@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "device_ops.hpp"
+#include "driver_calls.hpp"
 #include "gpu_runtime.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/impl/gpu_error.hpp"
@@ -48,9 +49,11 @@ class CurrentDevice {
 template <class Function>
 void call_on(int device, const Function& function) noexcept {
   int before = 0;
+  driver_entered(device);
   const bool is_there = gpu::enter(device, before) == gpu::kSuccess;
   const bool has_failed = function() != gpu::kSuccess;
   if (is_there) gpu::leave(before);
+  driver_left();
   if (has_failed || !is_there) static_cast<void>(gpu::get_last_error());
 }
 
@@ -160,10 +163,14 @@ void gpu_wait(int device) {
 int gpu_enter(int device) {
   int before = 0;
   check(gpu::enter(device, before), device, [] { return "switching"; });
+  driver_entered(device);
   return before;
 }
 
-void gpu_leave(int before) noexcept { gpu::leave(before); }
+void gpu_leave(int before) noexcept {
+  gpu::leave(before);
+  driver_left();
+}
 
 void* gpu_stream_create(int device) {
   const CurrentDevice current(device);

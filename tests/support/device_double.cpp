@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -19,11 +20,14 @@
 #include <utility>
 
 #include "device_ops.hpp"
+#include "driver_calls.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/memory.hpp"
 
 namespace tensoa {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// A point in a stream; later ones of the same event are others.
 struct Point {
@@ -40,7 +44,8 @@ struct Work {
   std::shared_ptr<Point> after;  ///< what it waits for, if anything
   std::function<void()> run;
   std::function<void(std::exception_ptr)> call =
-      {};  ///< of the host, also where the device is lost
+      {};                      ///< of the host, also where the device is lost
+  Clock::time_point end = {};  ///< by the clock
 };
 
 struct FakeStream {
@@ -54,6 +59,13 @@ struct FakeGpu {
   bool is_lost = false;
   bool is_held = false;
   std::size_t used = 0;
+  std::array<Clock::time_point, 2> free_at{};  ///< it does two pieces of work at a time
+};
+
+/// The driver of a device, which does one call at a time.
+struct Driver {
+  bool has_context = false;
+  Clock::time_point free_at{};
 };
 
 struct Allocation {
@@ -73,6 +85,10 @@ struct Machine {
   std::deque<FakeGpu> gpus{2};
   std::size_t capacity = std::size_t{1} << 30U;
   std::size_t kernels = 0;
+  test::DeviceDouble::Times times;
+  std::deque<Driver> drivers{2};
+  bool has_clock = false;
+  std::condition_variable timed;  ///< there is work that ends by the clock
   bool is_host_full = false;
   std::map<void*, std::unique_ptr<FakeStream>> streams;
   std::map<std::pair<int, std::thread::id>, void*> default_streams;
@@ -169,6 +185,7 @@ struct Machine {
         const FakeGpu& gpu = gpus[static_cast<std::size_t>(stream->device)];
         auto& pending = stream->pending;
         while (!pending.empty() && !gpu.is_held && !gpu.is_lost &&
+               pending.front().end <= Clock::now() &&
                (pending.front().after == nullptr || pending.front().after->is_reached)) {
           if (pending.front().call) {
             pending.front().call(nullptr);
@@ -184,6 +201,29 @@ struct Machine {
       return each.second->is_destroyed && each.second->pending.empty();
     });
     progress.notify_all();
+  }
+
+  /// A thread that ends work by the clock, as that of a driver.
+  void need_clock() {
+    timed.notify_one();
+    if (std::exchange(has_clock, true)) return;
+    std::thread([this] {
+      std::unique_lock lock(mutex);
+      while (true) {
+        Clock::time_point next = Clock::time_point::max();
+        for (const auto& [handle, stream] : streams) {
+          if (!stream->pending.empty() && stream->pending.front().end != Clock::time_point()) {
+            next = std::min(next, stream->pending.front().end);
+          }
+        }
+        if (next == Clock::time_point::max()) {
+          timed.wait(lock);
+        } else {
+          timed.wait_until(lock, next);
+        }
+        drain();
+      }
+    }).detach();
   }
 
   bool is_idle(int device) const {
@@ -211,6 +251,33 @@ struct Machine {
 
 thread_local int current_device = 0;
 
+/// A call of the runtime.
+class Call {
+ public:
+  using Times = test::DeviceDouble::Times;
+
+  explicit Call(int device, std::chrono::nanoseconds Times::*kind = &Times::call, int calls = 1) {
+    detail::driver_entered(device);
+    Machine& machine = Machine::get();
+    Clock::time_point end;
+    {
+      const std::lock_guard lock(machine.mutex);
+      const Times& times = machine.times;
+      if (times.call.count() == 0) return;
+      Driver& driver = machine.drivers.at(static_cast<std::size_t>(device));
+      const bool is_first = !std::exchange(driver.has_context, true);
+      const auto time = calls * times.*kind + (is_first ? times.context : times.context * 0);
+      end = driver.free_at = std::max(Clock::now(), driver.free_at) + time;
+    }
+    // A sleep takes longer than a short call.
+    constexpr std::chrono::microseconds kShortest{200};
+    if (end - Clock::now() > kShortest) std::this_thread::sleep_until(end);
+  }
+  ~Call() { detail::driver_left(); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+};
+
 }  // namespace
 
 namespace test {
@@ -221,6 +288,8 @@ void DeviceDouble::reset(int gpus, std::size_t bytes) {
   machine.gpus.assign(static_cast<std::size_t>(gpus), FakeGpu());
   machine.capacity = bytes;
   machine.is_host_full = false;
+  machine.times = {};
+  machine.drivers.assign(static_cast<std::size_t>(gpus), Driver());
   machine.streams.clear();
   machine.default_streams.clear();
   machine.events.clear();
@@ -228,6 +297,12 @@ void DeviceDouble::reset(int gpus, std::size_t bytes) {
     ::operator delete(const_cast<std::byte*>(data), std::align_val_t{kAlignment});
   }
   machine.memory.clear();
+}
+
+void DeviceDouble::take_time(const Times& times) {
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  machine.times = times;
 }
 
 void DeviceDouble::take_host_memory() {
@@ -324,10 +399,17 @@ void gpu_wait(int device) {
   machine.wait(lock, device, [&] { return machine.is_idle(device); });
 }
 
-int gpu_enter(int device) { return std::exchange(current_device, device); }
-void gpu_leave(int before) noexcept { current_device = before; }
+int gpu_enter(int device) {
+  driver_entered(device);
+  return std::exchange(current_device, device);
+}
+void gpu_leave(int before) noexcept {
+  current_device = before;
+  driver_left();
+}
 
 void* gpu_stream_create(int device) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   machine.gpu(device);
@@ -341,6 +423,7 @@ void* gpu_stream_create(int device) {
 void gpu_stream_destroy(int, void* stream) noexcept { test::DeviceDouble::destroy_stream(stream); }
 
 void gpu_stream_wait(int device, void* stream) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   std::unique_lock lock(machine.mutex);
   const FakeStream& found = machine.stream(device, stream);
@@ -348,6 +431,7 @@ void gpu_stream_wait(int device, void* stream) {
 }
 
 void gpu_stream_when_done(int device, void* stream, std::function<void(std::exception_ptr)> call) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   if (machine.is_host_full) throw std::bad_alloc();
@@ -361,6 +445,7 @@ int gpu_stream_device(int device, void* stream) {
 }
 
 void* gpu_event_create(int device) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   machine.gpu(device);
@@ -378,6 +463,7 @@ void gpu_event_destroy(int, void* event) noexcept {
 }
 
 void gpu_event_record(int device, void* event, void* stream) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   FakeEvent& found = machine.event(device, event);
@@ -387,12 +473,14 @@ void gpu_event_record(int device, void* event, void* stream) {
 }
 
 bool gpu_event_is_reached(int device, void* event) {
+  const Call in_driver(device, &Call::Times::query);
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   return machine.event(device, event).recorded->is_reached;
 }
 
 void gpu_event_wait(int device, void* event) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   std::unique_lock lock(machine.mutex);
   const std::shared_ptr<Point> point = machine.event(device, event).recorded;
@@ -409,6 +497,7 @@ void gpu_stream_wait_event(int device, void* stream, void* event) {
 }
 
 void* gpu_allocate(int device, std::size_t bytes) {
+  const Call in_driver(device);
   Machine& machine = Machine::get();
   const std::lock_guard lock(machine.mutex);
   FakeGpu& gpu = machine.gpu(device);
@@ -515,6 +604,22 @@ void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
 }
 
 }  // namespace detail
+
+void test::DeviceDouble::enqueue(int device, void* stream, std::chrono::nanoseconds duration,
+                                 int calls) {
+  const Call in_driver(device, &Call::Times::call, calls);
+  Machine& machine = Machine::get();
+  const std::lock_guard lock(machine.mutex);
+  FakeStream& found = machine.stream(device, stream);
+  auto& free_at = machine.gpu(device).free_at;
+  Clock::time_point& free = *std::ranges::min_element(free_at);
+  const Clock::time_point before =
+      found.pending.empty() ? Clock::time_point() : found.pending.back().end;
+  free = std::max({Clock::now(), free, before}) + duration;
+  found.pending.push_back({.after = nullptr, .run = [] {}, .call = {}, .end = free});
+  ++machine.kernels;
+  machine.need_clock();
+}
 
 void test::DeviceDouble::enqueue(int device, void* stream, const std::vector<const void*>& memory,
                                  std::function<void()> work) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -34,6 +35,18 @@ struct DeviceDouble {
   static void enqueue(int device, void* stream, const std::vector<const void*>& memory,
                       std::function<void()> work);
   static std::size_t kernels();  ///< that were enqueued so
+
+  /// What calls of the runtime take, as time that the calling thread sleeps, one call at a time on a device, as in a
+  /// driver; nothing after reset().
+  struct Times {
+    std::chrono::nanoseconds context{};  ///< the first call on a device
+    std::chrono::nanoseconds query{};    ///< asking for an event
+    std::chrono::nanoseconds call{};     ///< any other
+  };
+  static void take_time(const Times& times);
+  /// Adds work of the device that takes it so long, and is one piece after another there. It ends by the clock.
+  /// @param calls of the runtime that enqueue it
+  static void enqueue(int device, void* stream, std::chrono::nanoseconds duration, int calls);
 
   static std::size_t used(int device);  ///< bytes
   static std::size_t streams();         ///< that are there, on all devices, but the default ones
