@@ -20,6 +20,14 @@ constexpr std::chrono::microseconds kSleep{10};
 /// The scheduler for which this thread is in ask(): it looks at what continues itself.
 thread_local const ArenaScheduler* asking = nullptr;
 
+void pause_since(Clock::time_point begin) {
+  if (Clock::now() - begin < kSpin) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(kSleep);
+  }
+}
+
 }  // namespace
 
 ArenaScheduler::ArenaScheduler(Waiting* waiting)
@@ -82,13 +90,32 @@ void ArenaScheduler::rest() {
       if (ready_.is_empty() && !is_finished_.load()) entrance_->wakes.wait(seen);
       break;
     }
-    if (Clock::now() - begin < kSpin) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kSleep);
-    }
+    pause_since(begin);
   }
   entrance_->sleeps.store(false);
+}
+
+/// Lets a thread that is idle watch, if there is one.
+void ArenaScheduler::let_watch() {
+  if (!has_waits_.load() || queued_.load() > 0 || is_watched_.exchange(true)) return;
+  group_.run([this] { watch(); });
+}
+
+/// Until there is a task for this thread, or nothing to wait for.
+void ArenaScheduler::watch() {
+  const Clock::time_point begin = Clock::now();
+  bool is_outstanding = true;
+  while (is_outstanding && queued_.load() == 0 && !is_finished_.load()) {
+    is_outstanding = ask();
+    if (!ready_.is_empty()) {
+      look();
+    } else if (is_outstanding) {
+      pause_since(begin);
+    }
+  }
+  is_watched_.store(false);
+  if (is_outstanding && !is_finished_.load())
+    let_watch();  // what was queued may have begun meanwhile
 }
 
 /// Makes the calls that are due; what continues is then in the list.
@@ -132,11 +159,13 @@ void ArenaScheduler::resume(Continuation task) noexcept {
 void ArenaScheduler::when_settled(const Queue& queue,
                                   std::function<void(std::exception_ptr)> call) {
   waiting_.when_settled(queue, std::move(call));
+  has_waits_.store(true);
   if (entrance_->sleeps.load()) entrance_->wake();
 }
 
 void ArenaScheduler::call_at(Timers::Clock::time_point when, std::function<void()> call) {
   timers_.add(when, std::move(call));
+  has_waits_.store(true);
   if (entrance_->sleeps.load()) entrance_->wake();
 }
 

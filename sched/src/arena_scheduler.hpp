@@ -25,6 +25,9 @@ namespace tensoa::sched::detail {
 /// at its outermost level alone: when all threads of the arena wait inside a task, it would never
 /// run. So tasks that shall continue are in a list of ours, which the thread in run_tasks() looks
 /// into as well; what is enqueued only makes another thread look, too.
+///
+/// What only poll() sees is asked for between tasks, and by one thread that has none (watch()): else
+/// an event that a GPU has ended would wait for the end of a task that runs, next to idle threads.
 class ArenaScheduler : public Scheduler {
  public:
   /// @param waiting none: wait_by_polling()
@@ -36,9 +39,14 @@ class ArenaScheduler : public Scheduler {
   /// Calls `function()` by a thread of the arena. It must not throw. *Threads*: those of the arena.
   template <class Function>
   void spawn(Function function) {
+    tasks_.fetch_add(1);
+    queued_.fetch_add(1);
     group_.run([this, function = std::move(function)] {
+      queued_.fetch_sub(1);
+      let_watch();
       function();
       poll();
+      tasks_.fetch_sub(1);
     });
     if (entrance_->sleeps.load(std::memory_order_relaxed)) entrance_->wake();
   }
@@ -46,6 +54,9 @@ class ArenaScheduler : public Scheduler {
   /// Takes part until finish() was called and everything spawned has ended.
   void run_tasks();
   void finish() noexcept;
+
+  /// Tasks that run or wait for a thread.
+  std::size_t tasks() const noexcept { return tasks_.load(); }
 
   void resume(Continuation task) noexcept override;
   void when_settled(const Queue& queue, std::function<void(std::exception_ptr)> call) override;
@@ -72,12 +83,18 @@ class ArenaScheduler : public Scheduler {
   void poll();
   bool ask();
   void rest();
+  void let_watch();
+  void watch();
 
   std::unique_ptr<Waiting> own_waiting_;
   Waiting& waiting_;
   std::shared_ptr<Entrance> entrance_;
   tbb::task_group group_;
   ContinuationList ready_;
+  std::atomic<std::size_t> tasks_ = 0;
+  std::atomic<std::size_t> queued_ = 0;   ///< of these, those that wait for a thread
+  std::atomic<bool> has_waits_ = false;   ///< a task waited for what only poll() sees
+  std::atomic<bool> is_watched_ = false;  ///< there is a task in watch()
   Timers timers_;
   std::atomic<bool> is_finished_ = false;
 };

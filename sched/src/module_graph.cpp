@@ -135,14 +135,15 @@ ModuleGraph::ModuleGraph() : declared_(std::make_unique<detail::Declared>()) {}
 ModuleGraph::~ModuleGraph() = default;
 
 std::size_t ModuleGraph::add_datum(const std::string& name,
-                                   std::function<detail::Object(const Queue&)> make) {
+                                   std::function<detail::Object(const Queue&)> make,
+                                   bool has_maker) {
   for (const auto& other : declared_->data) {
     if (other.name == name) {
       throw ConfigError("ModuleGraph: two data are called " + detail::quoted(name) +
                         "; give one another name");
     }
   }
-  declared_->data.push_back({name, std::move(make)});
+  declared_->data.push_back({name, std::move(make), has_maker});
   return declared_->data.size() - 1;
 }
 

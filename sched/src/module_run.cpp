@@ -33,26 +33,48 @@ std::vector<Object> make_data(const Declared& declared, const Queue& queue) {
   return data;
 }
 
-std::vector<std::size_t> rooms_of(const RunOptions& options, std::size_t in_flight) {
-  std::vector<Device> seen;
-  for (const Device device : options.devices) {
-    if (std::ranges::find(seen, device) != seen.end()) {
-      throw ConfigError("ModuleGraph: " + to_string(device) +
+const std::vector<Device>& require_devices(const std::vector<Device>& devices) {
+  for (auto device = devices.begin(); device != devices.end(); ++device) {
+    if (std::find(devices.begin(), device, *device) != device) {
+      throw ConfigError("ModuleGraph: " + to_string(*device) +
                         " is named twice, expected different devices");
     }
-    seen.push_back(device);
+    require_available(*device);
   }
-  if (seen.empty()) throw ConfigError("ModuleGraph: got no device, expected at least one");
-  return std::vector<std::size_t>(seen.size(), in_flight);
+  if (devices.empty()) throw ConfigError("ModuleGraph: got no device, expected at least one");
+  return devices;
 }
+
+/// What sinks may see of an event, which it takes with it. @throws ConfigError where that cannot leave its queue
+std::vector<std::size_t> data_of_sinks(const Declared& declared) {
+  std::vector<std::size_t> data = declared.source.writes;
+  for (const SinkNode& sink : declared.sinks) {
+    data.insert(data.end(), sink.reads.begin(), sink.reads.end());
+  }
+  std::ranges::sort(data);
+  const auto same = std::ranges::unique(data);
+  data.erase(same.begin(), same.end());
+  for (const std::size_t datum : data) {
+    if (!declared.data[datum].has_maker) continue;
+    throw ConfigError(
+        "ModuleGraph: events are to wait for sinks without their queue, and the datum \"" +
+        declared.data[datum].name +
+        "\" is made for a queue; let sinks read data without a `make`, or leave "
+        "RunOptions::ended at 0");
+  }
+  return data;
+}
+
+const std::string kMakePlace = "make a place";  // in traces
 
 }  // namespace
 
 ModuleRun::Slot::Slot(std::size_t its_index, const Queue& its_queue, std::size_t its_device,
                       const Declared& declared)
-    : EventSlot(its_index, its_queue),
+    : EndedEvent(its_index, its_queue),
       device(its_device),
       waits_for(std::make_unique<std::atomic<std::size_t>[]>(declared.modules.size())) {
+  slot = this;
   for (const ModuleNode& module : declared.modules) steps.push_back({this, &module, {}});
 }
 
@@ -61,31 +83,25 @@ ModuleRun::ModuleRun(const Declared& declared, const RunOptions& options)
       declared_(declared),
       options_(options),
       in_flight_(events_in_flight(options.in_flight)),
-      placement_(rooms_of(options, in_flight_)),
-      free_(options.devices.size()) {
+      placement_(require_devices(options.devices), in_flight_,
+                 {.ended = options.ended, .is_by_number = options.is_placed_by_number}),
+      places_(options.devices.size()) {
   after_failure_.name = "on_failure";
   after_failure_.reads = declared.source.writes;
+  if (options.ended > 0) leaving_ = data_of_sinks(declared);
   for (const SinkNode& sink : declared.sinks) {
-    lanes_.push_back(std::make_unique<SinkLane<Slot>>(
-        sink.order, [this, &sink](Slot& slot) { give(sink, slot); }));
+    lanes_.push_back(std::make_unique<SinkLane<EndedEvent>>(
+        sink.order, [this, &sink](EndedEvent& event) { give(sink, event); }));
   }
-  for (std::size_t device = 0; device < options.devices.size(); ++device) {
-    totals_.devices.push_back({options.devices[device], 0, false});
-    for (std::size_t place = 0; place < in_flight_; ++place) {
-      slots_.push_back(
-          std::make_unique<Slot>(slots_.size(), Queue(options.devices[device]), device, declared_));
-    }
-    // The lowest is taken first.
-    for (std::size_t place = 0; place < in_flight_; ++place) {
-      free_[device].push_back(slots_[slots_.size() - 1 - place].get());
-    }
-  }
+  for (const Device device : options.devices) totals_.devices.push_back({.device = device});
 }
 
 RunTotals ModuleRun::run() {
   request_events();
   run_tasks();
   run_failure_.rethrow();
+  totals_.thread_moves = thread_moves_.load();
+  totals_.lock_waits = mutex_.waits();
   return totals_;
 }
 
@@ -103,18 +119,79 @@ void ModuleRun::take_events() {
     bool is_over = false;
     {
       const std::lock_guard lock(mutex_);
-      is_over = is_at_end_ && under_way_ == 0;
+      is_over = is_at_end_ && under_way_ == 0 && places_in_making_ == 0;
     }
     if (is_over) return finish();  // no event is left that could ask for more
   } while (requests_.fetch_sub(seen) != seen);
 }
 
 ModuleRun::Slot* ModuleRun::free_slot() {
-  const auto device = placement_.take();
+  constexpr double kWeight = 0.1;
+  busy_threads_ += kWeight * (static_cast<double>(tasks()) - busy_threads_);
+  const bool has_idle_thread = busy_threads_ + 1 <= tbb::this_task_arena::max_concurrency();
+  const auto device = placement_.take(next_number_, has_idle_thread);
   if (!device) return nullptr;
-  Slot* const slot = free_[*device].back();
-  free_[*device].pop_back();
+  std::vector<Slot*>& free = places_[*device].free;
+  Slot* const slot = free.back();
+  free.pop_back();
   return slot;
+}
+
+/// One more on each device that would have one.
+void ModuleRun::require_places() {
+  for (std::size_t device = 0; device < places_.size(); ++device) {
+    if (places_[device].is_making_one || !placement_.wants_place(device)) continue;
+    places_[device].is_making_one = true;
+    ++places_in_making_;
+    spawn([this, device] { make_place(device); });
+  }
+}
+
+std::unique_ptr<ModuleRun::Slot> ModuleRun::new_slot(std::size_t device, std::size_t number) {
+  const std::lock_guard making(places_[device].making);
+  auto slot = std::make_unique<Slot>(device * in_flight_ + number, Queue(options_.devices[device]),
+                                     device, declared_);
+  slot->data = make_data(declared_, slot->queue);
+  return slot;
+}
+
+/// The first one of a device takes long: its context, its programs and its weights are made there.
+void ModuleRun::make_place(std::size_t device) noexcept {
+  const Clock::time_point begin = Clock::now();
+  Place& place = places_[device];
+  std::unique_ptr<Slot> slot;
+  bool is_lost = false;
+  try {
+    slot = new_slot(device, place.made);
+  } catch (...) {
+    is_lost = is_lost_device(std::current_exception());
+    if (!is_lost) run_failure_.keep(std::current_exception());
+  }
+  if (options_.trace != nullptr) {
+    options_.trace->add_part(kMakePlace, device * in_flight_ + place.made, begin);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    RunTotals::OfDevice& totals = totals_.devices[device];
+    place.is_making_one = false;
+    --places_in_making_;
+    if (is_lost) placement_.lose(device);
+    totals.is_lost |= is_lost;
+    if (slot) {
+      if (place.made == 0) totals.ready_seconds = Placement::Seconds(Clock::now() - begin_).count();
+      totals.places = ++place.made;
+      placement_.add_place(device);
+      place.free.push_back(slot.get());
+      slots_.push_back(std::move(slot));
+    }
+  }
+  request_events();
+}
+
+/// Else the first device that is ready would do all events of a short run.
+bool ModuleRun::is_waiting_for_first_places() const {
+  return std::ranges::any_of(
+      places_, [](const Place& place) { return place.made == 0 && place.is_making_one; });
 }
 
 /// @return whether there may be more
@@ -133,8 +210,12 @@ bool ModuleRun::take_event() {
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    if (is_waiting_for_first_places()) return false;
     slot = free_slot();
-    if (slot == nullptr && placement_.is_any_left()) return false;
+    if (slot == nullptr && placement_.is_any_left()) {
+      require_places();
+      return false;
+    }
     if (slot != nullptr) ++under_way_;
   }
   if (slot == nullptr) {
@@ -146,10 +227,6 @@ bool ModuleRun::take_event() {
   }
   slot->number = next_number_;
   try {
-    if (slot->data.empty()) {
-      const std::lock_guard lock(make_mutex_);
-      slot->data = make_data(declared_, slot->queue);
-    }
     slot->begin = Clock::now();
     is_at_end_ = !declared_.next_event(EventView(*slot, declared_.source));
   } catch (...) {
@@ -159,7 +236,7 @@ bool ModuleRun::take_event() {
   if (is_at_end_) {
     const std::lock_guard lock(mutex_);
     placement_.give_back(slot->device, std::nullopt);
-    free_[slot->device].push_back(slot);
+    places_[slot->device].free.push_back(slot);
     --under_way_;
     return false;
   }
@@ -183,6 +260,7 @@ void ModuleRun::begin_event(Slot& slot) {
 
 void ModuleRun::begin_module(Step& step) {
   if (step.slot->is_failed.load()) return end_module(step, nullptr);
+  enter(*step.slot);
   const EventView event(*step.slot, *step.module);
   const Clock::time_point begin = options_.trace != nullptr ? Clock::now() : Clock::time_point();
   step.begin = begin;
@@ -217,9 +295,17 @@ void ModuleRun::begin_module(Step& step) {
   end_module(step, failure);
 }
 
+/// The calling thread is about to work for the device of a slot.
+void ModuleRun::enter(const Slot& slot) {
+  thread_local Device last = Device::cpu();
+  const Device device = slot.queue.device();
+  if (std::exchange(last, device) != device) thread_moves_.fetch_add(1, std::memory_order_relaxed);
+}
+
 void ModuleRun::call(Continuation task) {
   // The event may be over when the task returns.
   const Step& step = *static_cast<const Step*>(task.owner());
+  enter(*step.slot);
   const ModuleNode& module = *step.module;
   const std::size_t number = step.slot->number;
   const Clock::time_point begin = options_.trace != nullptr ? Clock::now() : Clock::time_point();
@@ -272,7 +358,7 @@ bool ModuleRun::moves(Slot& slot) noexcept {
   const Device device = options_.devices[to];
   slot.device = to;
   try {
-    const std::lock_guard lock(make_mutex_);
+    const std::lock_guard lock(places_[to].making);
     const Queue queue(device);
     std::vector<Object> data = make_data(declared_, queue);
     for (const std::size_t datum : declared_.source.writes)
@@ -287,38 +373,79 @@ bool ModuleRun::moves(Slot& slot) noexcept {
 }
 
 void ModuleRun::deliver(Slot& slot) {
-  if (lanes_.empty()) return release(slot, true);
-  slot.sinks_left.store(lanes_.size());
-  for (const auto& lane : lanes_) lane->add(slot);
+  EndedEvent* const left = leave(slot);
+  EndedEvent& event = left != nullptr ? *left : slot;
+  if (left != nullptr) request_events();
+  if (lanes_.empty()) return release(event, true);
+  event.sinks_left.store(lanes_.size());
+  for (const auto& lane : lanes_) lane->add(event);
 }
 
-void ModuleRun::give(const SinkNode& sink, Slot& slot) noexcept {
+/// Makes the slot free and takes with it what sinks see of the event. @return nullptr where it keeps its slot
+ModuleRun::EndedEvent* ModuleRun::leave(Slot& slot) {
+  if (leaving_.empty()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (free_ended_.empty()) {
+    if (ended_.size() == options_.ended) return nullptr;
+    try {
+      auto made =
+          std::make_unique<EndedEvent>(in_flight_ * places_.size() + ended_.size(), slot.queue);
+      for (std::size_t datum = 0; datum < declared_.data.size(); ++datum)
+        made->data.emplace_back(nullptr, nullptr);
+      for (const std::size_t datum : leaving_)
+        made->data[datum] = declared_.data[datum].make(slot.queue);
+      free_ended_.push_back(made.get());
+      ended_.push_back(std::move(made));
+    } catch (...) {  // it waits with its slot
+      return nullptr;
+    }
+  }
+  EndedEvent* const event = free_ended_.back();
+  free_ended_.pop_back();
+  event->queue = slot.queue;
+  event->number = slot.number;
+  event->latency = slot.latency;
+  event->failure = std::move(slot.failure);
+  for (const std::size_t datum : leaving_) std::swap(event->data[datum], slot.data[datum]);
+  give_back(slot);
+  return event;
+}
+
+void ModuleRun::give_back(Slot& slot) {
+  placement_.give_back(slot.device, slot.latency);
+  places_[slot.device].free.push_back(&slot);
+}
+
+void ModuleRun::give(const SinkNode& sink, EndedEvent& event) noexcept {
   if (has_sinks_.load()) {
     try {
-      if (!slot.is_failed.load()) {
-        sink.call(EventView(slot, sink));
+      if (!event.failure) {
+        sink.call(EventView(event, sink));
       } else if (sink.on_failure) {
-        sink.on_failure(EventView(slot, after_failure_), *slot.failure);
+        sink.on_failure(EventView(event, after_failure_), *event.failure);
       }
     } catch (...) {
       has_sinks_.store(false);
       run_failure_.keep(std::current_exception());
     }
   }
-  if (slot.sinks_left.fetch_sub(1) == 1) release(slot, has_sinks_.load());
+  if (event.sinks_left.fetch_sub(1) == 1) release(event, has_sinks_.load());
 }
 
-void ModuleRun::release(Slot& slot, bool is_delivered) {
+void ModuleRun::release(EndedEvent& event, bool is_delivered) {
   {
     const std::lock_guard lock(mutex_);
-    const bool is_failed = slot.is_failed.load();
-    placement_.give_back(slot.device, slot.latency);
-    free_[slot.device].push_back(&slot);
+    const auto device = std::ranges::find(options_.devices, event.queue.device());
+    ++totals_.devices[static_cast<std::size_t>(device - options_.devices.begin())].events;
+    if (event.failure) ++totals_.failed;
+    if (!event.failure && is_delivered) ++totals_.delivered;
+    totals_.latency.add(event.latency);
     --under_way_;
-    ++totals_.devices[slot.device].events;
-    if (is_failed) ++totals_.failed;
-    if (!is_failed && is_delivered) ++totals_.delivered;
-    totals_.latency.add(slot.latency);
+    if (event.slot != nullptr) {
+      give_back(*event.slot);
+    } else {
+      free_ended_.push_back(&event);
+    }
   }
   request_events();
 }

@@ -7,57 +7,118 @@
 namespace tensoa::sched::detail {
 namespace {
 
-constexpr int kMeasured = 10;      // events in the average
-constexpr double kIdleCosts = 20;  // after so many times its cost an idle device is tried again
+constexpr int kMeasured = 10;  // events in the average
+constexpr double kIdleEvents =
+    100;  // after the time of so many events an idle device is tried again
+// A GPU may be slow once, while memory is allocated; the CPU is as slow as it is.
+constexpr int kSlowOfGpu = 3;
+constexpr int kSlowOfCpu = 1;
 
 }  // namespace
 
-Placement::Placement(const std::vector<std::size_t>& rooms) {
-  for (const std::size_t room : rooms) devices_.emplace_back().room = room;
+Placement::Placement(const std::vector<Device>& devices, std::size_t room, const Rules& rules)
+    : rules_(rules) {
+  for (const Device device : devices) {
+    OfDevice& of = devices_.emplace_back();
+    of.holds_threads = device.is_cpu() && devices.size() > 1;
+    of.room = room;
+  }
 }
 
 bool Placement::is_any_left() const { return !std::ranges::all_of(devices_, &OfDevice::is_lost); }
 
-std::optional<std::size_t> Placement::take(Clock::time_point now) {
-  const auto is_left = [](const OfDevice& device) { return !device.is_lost; };
-  const bool is_only_one = std::ranges::count_if(devices_, is_left) == 1;
-  std::optional<std::size_t> best;
-  double soonest = 0;
-  for (std::size_t index = 0; index < devices_.size(); ++index) {
-    const OfDevice& device = devices_[index];
+bool Placement::is_only_one() const {
+  return std::ranges::count_if(devices_, [](const OfDevice& device) { return !device.is_lost; }) ==
+         1;
+}
+
+/// Events that may be there at a time.
+std::size_t Placement::most(const OfDevice& device) const {
+  return rules_.is_by_number || is_only_one() ? device.room : std::min(device.room, device.limit);
+}
+
+bool Placement::wants_place(std::size_t device) const {
+  const OfDevice& of = devices_[device];
+  return !of.is_lost && of.there == of.places && of.places < most(of);
+}
+
+std::optional<std::size_t> Placement::by_number(std::size_t number) {
+  for (std::size_t tried = 0; tried < devices_.size(); ++tried) {
+    const std::size_t index = (number + tried) % devices_.size();
+    OfDevice& device = devices_[index];
     if (device.is_lost) continue;
-    double expected = 0;
-    if (device.cost) {
-      const bool is_old =
-          device.there == 0 && Seconds(now - device.idle_since).count() > kIdleCosts * *device.cost;
-      expected = is_old ? 0 : *device.cost * static_cast<double>(device.there + 1);
-    } else if (device.there > 0 && !is_only_one) {
-      continue;
-    }
-    if (best && expected >= soonest) continue;
-    best = index;
-    soonest = expected;
+    if (device.there == device.places) return std::nullopt;
+    ++device.there;
+    return index;
   }
-  if (!best || devices_[*best].there == devices_[*best].room) return std::nullopt;
-  ++devices_[*best].there;
-  return best;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Placement::take(std::size_t number, bool has_idle_thread,
+                                           Clock::time_point now) {
+  if (rules_.is_by_number) return by_number(number);
+  const bool has_others = !is_only_one();
+  OfDevice* best = nullptr;
+  for (std::size_t next = 0; next < devices_.size(); ++next) {
+    OfDevice& device = devices_[(first_ + next) % devices_.size()];
+    if (device.is_lost) continue;
+    if (device.limit == 0 && Seconds(now - device.idle_since).count() > device.patience) {
+      device.limit = 1;
+    }
+    if (device.there >= std::min(device.places, most(device))) continue;
+    if (device.holds_threads && has_others && !has_idle_thread) continue;
+    if (best == nullptr || device.load() < best->load()) best = &device;
+  }
+  // Somewhere, where no event is under way whose end would let this one be tried again.
+  if (best == nullptr &&
+      std::ranges::all_of(devices_, [](const OfDevice& device) { return device.there == 0; })) {
+    const auto any = std::ranges::find_if(
+        devices_, [](const OfDevice& device) { return !device.is_lost && device.places > 0; });
+    if (any != devices_.end()) best = &*any;
+  }
+  if (best == nullptr) return std::nullopt;
+  ++best->there;
+  const auto index = static_cast<std::size_t>(best - devices_.data());
+  first_ = (index + 1) % devices_.size();
+  return index;
 }
 
 std::optional<std::size_t> Placement::move(std::size_t from) {
   std::optional<std::size_t> best;
-  const auto expected = [&](const OfDevice& device) {
-    return device.cost.value_or(0) * static_cast<double>(device.there + 1);
-  };
   for (std::size_t index = 0; index < devices_.size(); ++index) {
     if (devices_[index].is_lost) continue;
-    if (!best || expected(devices_[index]) < expected(devices_[*best])) best = index;
+    if (!best || devices_[index].expected() < devices_[*best].expected()) best = index;
   }
   if (best) {
     --devices_[from].there;
-    ++devices_[*best].there;
-    ++devices_[*best].room;
+    OfDevice& to = devices_[*best];
+    ++to.there;
+    ++to.places;
+    ++to.room;
   }
   return best;
+}
+
+/// Whether the others could have ended all that they may begin while an event was there.
+void Placement::judge(OfDevice& device, double latency) const {
+  double others_per_second = 0;
+  auto window = static_cast<double>(rules_.ended);
+  for (const OfDevice& other : devices_) {
+    if (&other == &device || other.is_lost || other.limit == 0 || !other.cost) continue;
+    others_per_second += 1 / *other.cost;
+    window += static_cast<double>(other.room);
+  }
+  // GPUs that are alike are about equal here.
+  if (latency * others_per_second <= (device.holds_threads ? 1 : 2) * window) {
+    device.slow = 0;
+    device.patience = 0;
+    device.limit = std::min(device.limit + 1, device.room);
+    return;
+  }
+  if (++device.slow < (device.holds_threads ? kSlowOfCpu : kSlowOfGpu)) return;
+  device.slow = 0;
+  device.limit /= 2;
+  if (device.limit == 0) device.patience = std::max(2 * device.patience, kIdleEvents * latency);
 }
 
 void Placement::give_back(std::size_t device, std::optional<Seconds> latency,
@@ -69,6 +130,7 @@ void Placement::give_back(std::size_t device, std::optional<Seconds> latency,
     const double weight = 1.0 / std::max(1, of.measured);
     of.cost = of.cost ? *of.cost + weight * (cost - *of.cost) : cost;
     of.measured = std::min(of.measured + 1, kMeasured);
+    if (of.measured > 1 || of.holds_threads) judge(of, latency->count());
   }
   --of.there;
   of.idle_since = now;

@@ -11,25 +11,44 @@
 
 namespace tensoa::sched::detail {
 
-/// Chooses the device of each event: the one where it is expected to be done first. *Threads*: one
-/// at a time.
+/// Chooses the device of each event. *Threads*: one at a time.
 ///
-/// A device's cost is the time between two of its events while it is busy: an event's latency over
-/// the number of events that were there with it, as a moving average that forgets the first, which
-/// warmed the device up. A new event is done there after the cost times the events before it and
-/// itself. A device without a cost gets one event, unless it is the only one; one that was idle for long
-/// is tried again, since its cost may be old.
+/// An event goes to the device with the most of its places free, so that devices get events as fast as they
+/// end them. What would lower the throughput of the others is limited:
+///
+/// - A device whose events take longer than the others need for all that they may begin meanwhile makes these wait for
+///   their turn, and the run for its last event. It then gets half as many events at a time, down to none, and for
+///   each event that is fast enough one more. One that got none for long is tried again, each time after twice as long.
+/// - The CPU next to other devices gets an event only while a thread is idle: its events hold threads that the others
+///   need.
+///
+/// How fast the others are: an event's latency over the number of events that were there with it is the time between
+/// two events (Little's law), as a moving average that forgets the first, which warmed the device up.
 class Placement {
  public:
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
 
-  /// @param rooms events in flight for each device
-  explicit Placement(const std::vector<std::size_t>& rooms);
+  struct Rules {
+    std::size_t ended = 0;      ///< events that may wait for their turn without a place
+    bool is_by_number = false;  ///< event N to device N modulo the number of devices
+  };
 
-  /// The device for the next event, which is there from now on. Empty: all are full or lost, or the
-  /// best one is full and an event that waits for it is done sooner than on another.
-  std::optional<std::size_t> take(Clock::time_point now = Clock::now());
+  /// @param devices each once @param room events in flight on each
+  Placement(const std::vector<Device>& devices, std::size_t room, const Rules& rules);
+  Placement(const std::vector<Device>& devices, std::size_t room)
+      : Placement(devices, room, Rules()) {}
+
+  /// A place of the device is ready for events.
+  void add_place(std::size_t device) { ++devices_[device].places; }
+
+  /// Whether an event that finds no place would be taken if the device had one more.
+  bool wants_place(std::size_t device) const;
+
+  /// The device for an event, which is there from now on. Empty: it has to wait.
+  /// @param has_idle_thread a thread has nothing to do
+  std::optional<std::size_t> take(std::size_t number, bool has_idle_thread,
+                                  Clock::time_point now = Clock::now());
 
   /// An event there has ended. @param latency empty: it says nothing about the device
   void give_back(std::size_t device, std::optional<Seconds> latency,
@@ -40,20 +59,34 @@ class Placement {
   std::optional<std::size_t> move(std::size_t from);
 
   void lose(std::size_t device) { devices_[device].is_lost = true; }
-  bool is_lost(std::size_t device) const { return devices_[device].is_lost; }
   bool is_any_left() const;
 
  private:
   struct OfDevice {
+    bool holds_threads = false;
     std::size_t room = 0;
+    std::size_t places = 0;
     std::size_t there = 0;
     std::optional<double> cost;  ///< seconds
     int measured = 0;            ///< events behind it, as far as it matters
     Clock::time_point idle_since;
+    std::size_t limit = 1;  ///< events there at a time
+    int slow = 0;           ///< events in a row that took too long
+    double patience = 0;    ///< seconds to the next try after there was none
     bool is_lost = false;
+
+    double expected() const { return cost.value_or(0) * static_cast<double>(there + 1); }
+    double load() const { return static_cast<double>(there) / static_cast<double>(room); }
   };
 
+  void judge(OfDevice& device, double latency) const;
+  bool is_only_one() const;
+  std::size_t most(const OfDevice& device) const;
+  std::optional<std::size_t> by_number(std::size_t number);
+
   std::vector<OfDevice> devices_;
+  std::size_t first_ = 0;  ///< that is asked: of devices with equal loads another one each time
+  Rules rules_;
 };
 
 }  // namespace tensoa::sched::detail

@@ -3,6 +3,7 @@
 #include "tensoa/sched/waiting.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -22,6 +23,11 @@ namespace tensoa::sched {
 namespace {
 
 using Call = std::function<void(std::exception_ptr)>;
+using Clock = std::chrono::steady_clock;
+
+// Questions take locks of the driver that launches need, some 1 us each: nothing is asked for so long for each that was
+// not reached, so that they take a fifth of the time at most.
+constexpr std::chrono::microseconds kPause{4};
 
 struct Ticket {
   Event event;
@@ -43,6 +49,19 @@ class Callback final : public Waiting {
   void when_settled(const Queue& queue, Call call) override { queue.when_settled(std::move(call)); }
 };
 
+class Blocking final : public Waiting {
+ public:
+  void when_settled(const Queue& queue, Call call) override {
+    std::exception_ptr failure;
+    try {
+      queue.wait();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    call(failure);
+  }
+};
+
 class Polling final : public Waiting {
  public:
   void when_settled(const Queue& queue, Call call) override {
@@ -57,6 +76,7 @@ class Polling final : public Waiting {
     // One thread asks at a time; the others have better things to do.
     std::unique_lock asking(asking_, std::try_to_lock);
     if (!asking) return true;
+    if (Clock::now() < next_) return true;
     {
       const std::lock_guard lock(mutex_);
       asked_.insert(asked_.end(), std::make_move_iterator(tickets_.begin()),
@@ -75,13 +95,15 @@ class Polling final : public Waiting {
       outstanding_.fetch_sub(1);
       call(*state);
     }
+    next_ = Clock::now() + asked_.size() * kPause;
     return outstanding_.load() > 0;
   }
 
  private:
   std::mutex mutex_;
   std::vector<Ticket> tickets_;  ///< new ones
-  std::mutex asking_;
+  std::mutex asking_;            ///< of what follows
+  Clock::time_point next_;
   std::vector<Ticket> asked_;
   std::atomic<std::size_t> outstanding_ = 0;
 };
@@ -131,6 +153,8 @@ class Threads final : public Waiting {
 }  // namespace
 
 std::unique_ptr<Waiting> wait_by_callback() { return std::make_unique<Callback>(); }
+
+std::unique_ptr<Waiting> wait_by_blocking() { return std::make_unique<Blocking>(); }
 
 std::unique_ptr<Waiting> wait_by_polling() { return std::make_unique<Polling>(); }
 

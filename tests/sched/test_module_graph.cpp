@@ -146,7 +146,7 @@ TEST(ModuleGraph, AModuleThatWaitsHoldsNoThread) {
   numbers.graph.module("wait", reads(numbers.number), writes(numbers.result),
                        [&](EventView event) -> Task {
                          most = std::max(most.load(), ++waiting);
-                         static_cast<void>(co_await outside.wait(std::chrono::milliseconds(50)));
+                         static_cast<void>(co_await outside.wait(std::chrono::milliseconds(500)));
                          --waiting;
                          event.write(numbers.result) = event.read(numbers.number);
                        });
@@ -215,6 +215,44 @@ TEST(ModuleGraph, EachEventInFlightHasASlotAndKeepsItsObjects) {
 }
 
 // --- errors ---
+
+TEST(ModuleGraph, AnEventThatIsLateStopsNoOtherWhereTheseMayWaitForTheirTurn) {
+  constexpr std::size_t kEvents = 60;
+  constexpr std::size_t kBefore = 40;  // that are taken while event 0 is on its way
+  Numbers numbers(kEvents);
+  Outside outside;
+  std::atomic<std::size_t> begun = 0;
+  numbers.graph.module("work", reads(numbers.number), writes(numbers.result),
+                       [&](EventView event) -> Task {
+                         ++begun;
+                         event.write(numbers.result) = 2 * event.read(numbers.number);
+                         for (int turn = 0; event.number() == 0 && begun < kBefore; ++turn) {
+                           if (turn == 5000) throw InputError("the others did not begin");
+                           static_cast<void>(co_await outside.wait(std::chrono::milliseconds(1)));
+                         }
+                         if (event.number() == 7) throw InputError("no");
+                       });
+  numbers.add_sink();
+  const RunTotals totals =
+      in_arena(2, [&] { return numbers.graph.run({.in_flight = 2, .ended = kBefore}); });
+  EXPECT_EQ(totals.delivered, kEvents - 1);
+  EXPECT_EQ(totals.devices[0].places, 2U);
+  ASSERT_EQ(numbers.failures.size(), 1U);
+  EXPECT_EQ(numbers.failures[0].number, 7U);
+  std::vector<std::size_t> expected = first_numbers(kEvents, 2);
+  expected.erase(expected.begin() + 7);
+  EXPECT_EQ(numbers.got, expected);
+}
+
+TEST(ModuleGraph, RefusesSinksOfDataThatAreMadeForAQueueWhereEventsLeaveTheirs) {
+  ModuleGraph graph;
+  const auto made = graph.data<int>("made", [](const Queue&) { return 1; });
+  graph.source(writes(made), [](EventView) { return false; });
+  graph.sink("look", reads(made), Order::kInput, [](EventView) {});
+  EXPECT_EQ(graph.run().delivered, 0U);
+  const std::string message = message_of([&] { graph.run({.ended = 1}); });
+  EXPECT_NE(message.find("\"made\" is made for a queue"), std::string::npos) << message;
+}
 
 TEST(ModuleGraph, AnErrorEndsItsEventAloneAndModulesAfterItAreLeftOut) {
   Numbers numbers(20);
@@ -419,17 +457,23 @@ TEST(Trace, HasEachModuleOfEachEventOnAThreadAndOnASlot) {
   numbers.graph.module("work", reads(numbers.number), writes(numbers.result),
                        [&](EventView event) { event.write(numbers.result) = event.number(); });
   Trace trace;
-  numbers.graph.run({.trace = &trace});
+  const RunTotals totals = numbers.graph.run({.trace = &trace});
   const auto json = nlohmann::json::parse(trace.to_json());
   std::set<std::size_t> on_threads;
   std::set<std::size_t> on_slots;
+  std::set<std::size_t> places;
   for (const auto& event : json.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
-    EXPECT_EQ(event.at("name"), "work");
     EXPECT_GE(event.at("dur").get<double>(), 0);
-    (event.at("pid") == 1 ? on_threads : on_slots)
-        .insert(event.at("args").at("event").get<std::size_t>());
+    const auto number = event.at("args").at("event").get<std::size_t>();
+    if (event.at("name") == "make a place") {
+      places.insert(number);
+      continue;
+    }
+    EXPECT_EQ(event.at("name"), "work");
+    (event.at("pid") == 1 ? on_threads : on_slots).insert(number);
   }
+  EXPECT_EQ(places.size(), totals.devices[0].places);
   EXPECT_EQ(on_threads.size(), 5U);
   EXPECT_EQ(on_slots.size(), 5U);
 }

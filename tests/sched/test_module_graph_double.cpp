@@ -85,15 +85,18 @@ class ModuleGraphOnTheDouble : public testing::TestWithParam<const char*> {
 
   RunTotals run(RoundTrips& trips, int threads, RunOptions options) {
     const std::string way = GetParam();
-    const auto waiting = way == "callback"  ? wait_by_callback()
-                         : way == "threads" ? wait_by_threads(8)
-                                            : nullptr;
+    const auto waiting = way == "callback"   ? wait_by_callback()
+                         : way == "threads"  ? wait_by_threads(8)
+                         : way == "blocking" ? wait_by_blocking()
+                                             : nullptr;
     options.waiting = waiting.get();
     return in_arena(threads, [&] { return trips.graph.run(options); });
   }
 };
 
 TEST_P(ModuleGraphOnTheDouble, OneThreadBeginsAllEventsInFlightWhileTheirQueuesAreHeldBack) {
+  if (std::string(GetParam()) == "blocking")
+    GTEST_SKIP() << "the thread waits with the first event";
   constexpr std::size_t kInFlight = 4;
   RoundTrips trips(20);
   std::atomic<std::size_t> begun = 0;
@@ -140,14 +143,17 @@ TEST_P(ModuleGraphOnTheDouble, EventsGoToTheCpuAndBothGpus) {
 }
 
 TEST_P(ModuleGraphOnTheDouble, ADeviceThatIsLostIsTakenOutAndItsEventsRunElsewhereOnce) {
-  for (const Device left : {Device::cpu(), kOther}) {
+  for (const auto& [left, ended] :
+       {std::pair(Device::cpu(), std::size_t{0}), std::pair(kOther, std::size_t{0}),
+        std::pair(kOther, std::size_t{8})}) {
     DeviceDouble::reset();
     RoundTrips trips(200);
     // Each new device gets one of the first events.
     trips.before = [&](EventView event) {
       if (event.device() == kGpu) DeviceDouble::lose(0);
     };
-    const RunTotals totals = run(trips, 2, {.devices = {kGpu, left}, .in_flight = 3});
+    const RunTotals totals =
+        run(trips, 2, {.devices = {kGpu, left}, .in_flight = 3, .ended = ended});
     trips.expect_all(200);
     EXPECT_TRUE(totals.devices[0].is_lost);
     EXPECT_FALSE(totals.devices[1].is_lost);
@@ -206,8 +212,19 @@ TEST_P(ModuleGraphOnTheDouble, AnErrorWhileOtherQueuesWaitEndsItsEventAlone) {
   EXPECT_EQ(totals.delivered, 45U);
 }
 
+TEST_P(ModuleGraphOnTheDouble, EventsArePlacedByTheirNumberWhereThatIsAskedFor) {
+  RoundTrips trips(50);
+  trips.before = [](EventView event) {
+    EXPECT_EQ(event.device(), event.number() % 2 == 0 ? kGpu : kOther);
+  };
+  const RunTotals totals =
+      run(trips, 2, {.devices = {kGpu, kOther}, .is_placed_by_number = true, .in_flight = 3});
+  trips.expect_all(50);
+  EXPECT_EQ(totals.devices[0].events, 25U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Waits, ModuleGraphOnTheDouble,
-                         testing::Values("polling", "callback", "threads"),
+                         testing::Values("polling", "callback", "threads", "blocking"),
                          [](const auto& way) { return std::string(way.param); });
 
 TEST(ModuleGraphOnTheDoubleWithoutMemory, AnEventWhoseWaitCannotBeEnqueuedFails) {
@@ -219,6 +236,31 @@ TEST(ModuleGraphOnTheDoubleWithoutMemory, AnEventWhoseWaitCannotBeEnqueuedFails)
     return trips.graph.run({.devices = {kGpu}, .in_flight = 1, .waiting = callback.get()});
   });
   EXPECT_EQ(totals.failed, 3U);
+  DeviceDouble::reset();
+}
+
+TEST(ModuleGraphOnTheDoubleStart, MakesWhatTwoDevicesNeedAtTheSameTime) {
+  DeviceDouble::reset();
+  std::atomic<int> begun = 0;
+  std::atomic<bool> met = true;
+  ModuleGraph graph;
+  const auto number = graph.data<std::size_t>("number");
+  const auto place = graph.data<int>("place", [&](const Queue&) {
+    ++begun;
+    for (int turn = 0; begun < 2; ++turn) {
+      if (turn == 5000) met = false;
+      if (!met) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return 0;
+  });
+  graph.source(writes(number), [](EventView event) { return event.number() < 10; });
+  graph.module("work", reads(number), writes(place), [](EventView) {});
+  const RunTotals totals = in_arena(2, [&] {
+    return graph.run({.devices = {kGpu, kOther}, .in_flight = 1});
+  });
+  EXPECT_TRUE(met);
+  EXPECT_EQ(totals.delivered, 10U);
   DeviceDouble::reset();
 }
 

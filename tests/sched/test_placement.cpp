@@ -19,12 +19,30 @@ Placement::Clock::duration seconds(double count) {
   return std::chrono::duration_cast<Placement::Clock::duration>(Seconds(count));
 }
 
-/// Devices that take so long for an event, one after another; the first one there takes longer.
+constexpr std::size_t kRoom = 8;
+
+std::vector<Device> gpus(std::size_t count) {
+  std::vector<Device> devices;
+  for (int index = 0; index < static_cast<int>(count); ++index) {
+    devices.push_back(Device::cuda(index));
+  }
+  return devices;
+}
+
+/// GPUs with a cost for each event; the first event there takes longer.
 class Simulation {
  public:
-  Simulation(std::vector<std::size_t> rooms, std::vector<double> costs, double warm_up)
-      : placement(rooms), costs_(std::move(costs)), free_at_(rooms.size()), warm_up_(warm_up) {
-    events.resize(rooms.size());
+  /// @param is_serial a device does one event after another, else all at the same time
+  Simulation(std::vector<double> costs, double warm_up, bool is_serial = true)
+      : placement(gpus(costs.size()), kRoom),
+        costs_(std::move(costs)),
+        free_at_(costs_.size()),
+        warm_up_(warm_up),
+        is_serial_(is_serial) {
+    events.resize(costs_.size());
+    for (std::size_t device = 0; device < costs_.size(); ++device) {
+      for (std::size_t place = 0; place < kRoom; ++place) placement.add_place(device);
+    }
   }
 
   /// @return when the last event is done
@@ -33,11 +51,13 @@ class Simulation {
     std::priority_queue<End, std::vector<End>, std::greater<>> ends;
     double now = 0;
     for (std::size_t taken = 0; taken < count || !ends.empty();) {
-      const auto device = taken < count ? placement.take(Time(seconds(now))) : std::nullopt;
+      const auto device =
+          taken < count ? placement.take(taken, true, Time(seconds(now))) : std::nullopt;
       if (device) {
         ++taken;
         const double warm_up = events[*device]++ == 0 ? warm_up_ : 0;
-        free_at_[*device] = std::max(free_at_[*device], now) + warm_up + costs_[*device];
+        const double begin = is_serial_ ? std::max(free_at_[*device], now) : now;
+        free_at_[*device] = begin + warm_up + costs_[*device];
         ends.push({free_at_[*device], {*device, now}});
         continue;
       }
@@ -56,51 +76,117 @@ class Simulation {
   std::vector<double> costs_;
   std::vector<double> free_at_;
   double warm_up_;
+  bool is_serial_;
 };
 
 TEST(Placement, SharesEventsAsTheDevicesAreFastNotAsTheyWarmUp) {
-  Simulation simulation({8, 8}, {0.020, 0.002}, 0.5);
+  Simulation simulation({0.004, 0.002}, 0.5);
   const double end = simulation.run(5000);
-  const double ideal = 5000 / (1 / 0.020 + 1 / 0.002);
+  const double ideal = 5000 / (1 / 0.004 + 1 / 0.002);
   EXPECT_LT(end, 1.15 * ideal + 1.1);
-  EXPECT_GT(simulation.events[1], 8 * simulation.events[0]);
+  EXPECT_GT(static_cast<double>(simulation.events[1]),
+            1.8 * static_cast<double>(simulation.events[0]));
 }
 
-TEST(Placement, LeavesADeviceAloneThatWouldBeDoneLater) {
-  Simulation simulation({8, 8}, {1.0, 0.001}, 0);
+TEST(Placement, LeavesADeviceAloneOnWhichAnEventTakesLongerThanAllTheOthersThatMayGoOn) {
+  Simulation simulation({1.0, 0.001}, 0);
   const double end = simulation.run(20000);
   EXPECT_LT(end, 20000 * 0.001 * 1.1 + 2);
   EXPECT_LT(simulation.events[0], 8U);
 }
 
 TEST(Placement, UsesDevicesThatAreAlikeAlike) {
-  Simulation simulation({4, 4, 4}, {0.01, 0.01, 0.01}, 0.3);
-  simulation.run(3000);
-  for (const std::size_t events : simulation.events)
-    EXPECT_NEAR(static_cast<double>(events), 1000, 100);
+  for (const bool is_serial : {true, false}) {  // events wait for each other, or for something else
+    Simulation simulation({0.01, 0.01, 0.01}, 0.3, is_serial);
+    simulation.run(3000);
+    for (const std::size_t events : simulation.events) {
+      EXPECT_NEAR(static_cast<double>(events), 1000, 100);
+    }
+  }
 }
 
-TEST(Placement, TriesAnIdleDeviceAgainWhoseCostMayBeOld) {
-  Placement placement({1, 1});
+TEST(Placement, TriesADeviceAgainThatWasLeftOutForLongAndEachTimeLater) {
+  Placement placement(gpus(2), 1);
   const auto at = [](double time) { return Time(seconds(time)); };
-  EXPECT_EQ(placement.take(at(0)), 0U);
-  EXPECT_EQ(placement.take(at(0)), 1U);
+  placement.add_place(0);
+  placement.add_place(1);
+  EXPECT_EQ(placement.take(0, true, at(0)), 0U);
+  EXPECT_EQ(placement.take(1, true, at(0)), 1U);
   placement.give_back(0, Seconds(0.01), at(0.01));
-  placement.give_back(1, Seconds(1), at(1));  // slow, the first time
-  EXPECT_EQ(placement.take(at(1)), 0U);
-  placement.give_back(0, Seconds(0.01), at(1.01));
-  EXPECT_EQ(placement.take(at(30)), 0U) << "the first of two that were idle for long";
-  EXPECT_EQ(placement.take(at(30)), 1U);
+  EXPECT_EQ(placement.take(2, true, at(1)), 0U);  // stays there
+  placement.give_back(1, Seconds(2), at(1));      // it warmed up
+  for (int slow = 0; slow < 3; ++slow) {          // one would end after 100 of the other
+    EXPECT_EQ(placement.take(3, true, at(1)), 1U);
+    placement.give_back(1, Seconds(1), at(2));
+  }
+  EXPECT_EQ(placement.take(4, true, at(101)), std::nullopt);
+  EXPECT_EQ(placement.take(4, true, at(103)), 1U);
+  placement.give_back(1, Seconds(1), at(104));
+  placement.take(5, true, at(104));
+  placement.give_back(1, Seconds(1), at(105));
+  placement.take(5, true, at(105));
+  placement.give_back(1, Seconds(1), at(106));
+  EXPECT_EQ(placement.take(6, true, at(300)), std::nullopt);
+  EXPECT_EQ(placement.take(6, true, at(307)), 1U);
+}
+
+TEST(Placement, GivesTheCpuNextToAGpuAnEventOnlyWhileAThreadIsIdle) {
+  Placement placement({Device::cpu(), Device::cuda(0)}, 1);
+  placement.add_place(0);
+  placement.add_place(1);
+  EXPECT_EQ(placement.take(0, false), 1U);
+  EXPECT_EQ(placement.take(1, false), std::nullopt);
+  EXPECT_EQ(placement.take(1, true), 0U);
+  placement.give_back(0, Seconds(1));
+  placement.give_back(1, Seconds(1));
+  placement.lose(1);
+  EXPECT_EQ(placement.take(2, false), 0U) << "it is the only one now";
+  Placement alone({Device::cpu()}, 1);
+  alone.add_place(0);
+  EXPECT_EQ(alone.take(0, false), 0U);
+}
+
+TEST(Placement, ByNumberGivesEachEventItsDeviceOrLetsItWait) {
+  Placement placement(gpus(2), 1, {.is_by_number = true});
+  placement.add_place(0);
+  EXPECT_EQ(placement.take(0, true), 0U);
+  EXPECT_EQ(placement.take(1, true), std::nullopt) << "its device has no place yet";
+  placement.add_place(1);
+  EXPECT_EQ(placement.take(1, true), 1U);
+  placement.give_back(1, Seconds(1));
+  EXPECT_EQ(placement.take(2, true), std::nullopt) << "device 1 is free, and it is one of device 0";
+  placement.lose(0);
+  EXPECT_EQ(placement.take(2, true), 1U);
+}
+
+TEST(Placement, GivesTheCpuAnEventWithoutAnIdleThreadWhereNothingElseIsUnderWay) {
+  Placement placement({Device::cpu(), Device::cuda(0)}, 1);
+  placement.add_place(0);  // the GPU has none yet
+  EXPECT_EQ(placement.take(0, false), 0U);
+}
+
+TEST(Placement, WantsPlacesUpToItsRoomWhileAllAreTaken) {
+  Placement placement(gpus(1), 2);
+  EXPECT_TRUE(placement.wants_place(0));
+  placement.add_place(0);
+  EXPECT_FALSE(placement.wants_place(0));
+  EXPECT_EQ(placement.take(0, true), 0U);
+  EXPECT_TRUE(placement.wants_place(0));
+  placement.add_place(0);
+  EXPECT_EQ(placement.take(1, true), 0U);
+  EXPECT_FALSE(placement.wants_place(0));
 }
 
 TEST(Placement, TakesNothingWhereAllAreLost) {
-  Placement placement({1, 1});
+  Placement placement(gpus(2), 1);
+  placement.add_place(0);
+  placement.add_place(1);
   placement.lose(0);
-  EXPECT_EQ(placement.take(), 1U);
+  EXPECT_EQ(placement.take(0, true), 1U);
   EXPECT_TRUE(placement.is_any_left());
   placement.lose(1);
   EXPECT_FALSE(placement.is_any_left());
-  EXPECT_EQ(placement.take(), std::nullopt);
+  EXPECT_EQ(placement.take(1, true), std::nullopt);
   EXPECT_EQ(placement.move(1), std::nullopt);
 }
 

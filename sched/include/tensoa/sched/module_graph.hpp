@@ -58,7 +58,8 @@ class EventView {
  public:
   /// Which event of the source this is, from 0.
   std::size_t number() const noexcept { return slot_->number; }
-  /// Below the number of events in flight; no two events have the same one at a time.
+  /// Below the number of events in flight on all devices; no two events have the same one at a time. In a
+  /// sink of a run with RunOptions::ended it may be beyond that, and says nothing about where the modules ran.
   std::size_t slot() const noexcept { return slot_->index; }
   /// The device that this event runs on, and its queue there. All modules of an event share the
   /// queue, so that what one enqueues follows what the modules before it enqueued, without a wait.
@@ -96,12 +97,21 @@ struct EventFailure {
 
 /// Options of ModuleGraph::run().
 struct RunOptions {
-  /// Where events run. A GPU may be named with the CPU: events go where they are expected to be
-  /// done first, by the measured time an event takes there and the events that are there already.
+  /// Where events run: on the device with the most of its places free, so that each gets events as fast as it ends
+  /// them. One on which an event would end after the others have done all that they may begin meanwhile gets none;
+  /// the CPU next to GPUs gets one when a thread is idle. So a slower device does not lower the throughput.
   std::vector<Device> devices = {Device::cpu()};
+  /// Event N runs on device N modulo the number of devices, whatever their speed, unless that is lost: for programs
+  /// that differ in the last place. The slowest device then sets the pace.
+  bool is_placed_by_number = false;
   /// Events in flight on each device: each has a queue and an object of every datum. 0: two for
   /// each thread of the arena.
   std::size_t in_flight = 0;
+  /// Events whose modules have ended and that wait for their turn in a sink, in addition to those in flight: they
+  /// leave their queue and their objects to the next event, and take with them what sinks read and the source
+  /// wrote, which must be data without a `make`. For sinks in the order of the source, where one slow event
+  /// would otherwise stop all devices. 0: none.
+  std::size_t ended = 0;
   /// Once a stop is requested, from any thread, no event is taken any more. Those in flight are
   /// finished.
   std::stop_token stop = {};
@@ -117,13 +127,19 @@ struct RunOptions {
 struct RunTotals {
   struct OfDevice {
     Device device = Device::cpu();
-    std::size_t events = 0;  ///< finished there
-    bool is_lost = false;    ///< taken out during the run; its events ran again elsewhere
+    std::size_t events = 0;    ///< finished there
+    bool is_lost = false;      ///< taken out during the run; its events ran again elsewhere
+    std::size_t places = 0;    ///< for events in flight that were made there
+    double ready_seconds = 0;  ///< from the beginning of the run until the first of them was
   };
   std::size_t delivered = 0;  ///< events that the sinks got
   std::size_t failed = 0;     ///< events that ended in an error
   std::size_t rerun = 0;      ///< events that ran again on another device
   bool is_stopped = false;    ///< a stop was requested before the end of the source
+  std::size_t thread_moves =
+      0;  ///< parts of modules whose thread ran one for another device before
+  std::size_t lock_waits =
+      0;  ///< times that a thread waited for another one's look at the list of free places
   std::vector<OfDevice> devices;
   LatencyHistogram latency;  ///< of each event, from the source to the end of its modules
 };
@@ -157,7 +173,8 @@ struct RunTotals {
 /// run again on another device, from the data of the source. Sinks get each event once.
 ///
 /// *Threads*: runs on the arena of oneTBB that the caller is in; the calling thread takes part.
-/// Makes no thread. A module that waits holds none, so that modules may use oneTBB inside, and
+/// Makes no thread. What each device needs is made by tasks, of different devices at the same time; events begin
+/// when each has its first place. A module that waits holds no thread, so that modules may use oneTBB inside, and
 /// run() may be called from a task.
 class ModuleGraph {
  public:
@@ -170,16 +187,20 @@ class ModuleGraph {
   /// that its memory is kept. @throws ConfigError for a name that is there
   template <class T>
   Datum<T> data(const std::string& name) {
-    return data<T>(name, [](const Queue&) { return T{}; });
+    return Datum<T>(add_datum(
+        name, [](const Queue&) { return object_of<T>([] { return T{}; }); }, false));
   }
   /// @param make `T make(const Queue&)`, the queue being that of the event in flight; called by one
-  /// thread at a time; T need not be movable. What the source writes moves between devices, so it
+  /// thread at a time for each device; T need not be movable. What the source writes moves between devices, so it
   /// should lie on the host.
   template <class T, class Make>
   Datum<T> data(const std::string& name, Make make) {
-    return Datum<T>(add_datum(name, [make = std::move(make)](const Queue& queue) {
-      return detail::Object(new T(make(queue)), [](void* made) { delete static_cast<T*>(made); });
-    }));
+    return Datum<T>(add_datum(
+        name,
+        [make = std::move(make)](const Queue& queue) {
+          return object_of<T>([&] { return make(queue); });
+        },
+        true));
   }
 
   /// Where events come from: fills its data and returns true, or returns false at the end, after
@@ -221,13 +242,18 @@ class ModuleGraph {
   void check() const;
 
   /// Runs until the source ends or a stop is requested.
-  /// @throws ConfigError as check(), and for no device or one device twice; DeviceError for a
-  /// device that is not there; what `make` of a datum throws; DeviceLostError when no device is
+  /// @throws ConfigError as check(), for no device or one device twice, and where a sink reads a datum with a `make`
+  /// in a run with `ended`; DeviceError for a device that is not there; what `make` of a datum throws; DeviceLostError when no device is
   /// left; and see above
   RunTotals run(const RunOptions& options = {});
 
  private:
-  std::size_t add_datum(const std::string& name, std::function<detail::Object(const Queue&)> make);
+  template <class T, class Make>
+  static detail::Object object_of(const Make& make) {
+    return {new T(make()), [](void* made) { delete static_cast<T*>(made); }};
+  }
+  std::size_t add_datum(const std::string& name, std::function<detail::Object(const Queue&)> make,
+                        bool has_maker);
   void add_module(const std::string& name, Reads reads, Writes writes,
                   std::function<void(EventView)> call, std::function<Task(EventView)> task);
 

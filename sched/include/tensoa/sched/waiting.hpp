@@ -37,6 +37,10 @@ std::unique_ptr<Waiting> wait_by_polling();
 /// ms late, and one thread makes all calls.
 std::unique_ptr<Waiting> wait_by_callback();
 
+/// The thread of the module blocks (Queue::wait()): so many events are worked on as there are threads, and each continues as
+/// soon as its queue is done.
+std::unique_ptr<Waiting> wait_by_blocking();
+
 /// Threads of its own block until queues are done, one queue each at a time (CMSSW since 2024).
 /// @param threads so many queues are waited for at a time; at least as many as events are in flight
 /// @throws ConfigError for less than 1
