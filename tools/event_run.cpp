@@ -29,8 +29,24 @@ void require_call(const EventCall& call) {
 std::vector<Device> devices_of(const std::vector<std::string>& names) {
   std::vector<Device> devices;
   devices.reserve(names.size());
-  for (const std::string& name : names) devices.push_back(parse_device(name));
+  for (const std::string& name : names) {
+    const Device device = parse_device(name);
+    if (std::ranges::find(devices, device) != devices.end()) {
+      throw ConfigError(
+          "--devices: " + to_string(device) +
+          " is named twice; expected different devices (more events at a time on one: "
+          "--streams)");
+    }
+    devices.push_back(device);
+  }
   return devices;
+}
+
+std::unique_ptr<sched::Waiting> waiting_of(const std::string& wait, std::size_t in_flight) {
+  if (wait == "callback") return sched::wait_by_callback();
+  if (wait == "blocking") return sched::wait_by_blocking();
+  if (wait == "threads") return sched::wait_by_threads(static_cast<int>(in_flight));
+  return sched::wait_by_polling();
 }
 
 std::string listed(const std::vector<Device>& devices) {
@@ -51,8 +67,8 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
       ->capture_default_str();
   command
       .add_option("--device,--devices", call.devices,
-                  "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each event goes where it "
-                  "is expected to be done first")
+                  "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each gets events as fast as "
+                  "it ends them, and none where that would make the others wait")
       ->delimiter(',')
       ->capture_default_str();
   command.add_option("--threads", call.threads, "Threads that work on events")
@@ -61,8 +77,19 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
   command
       .add_option("--streams", call.streams,
                   "Events in flight on each device, each with its own queue and memory; default: "
-                  "two for each thread")
+                  "two for each thread, with GPUs at most 16")
       ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--wait", call.wait,
+                  "How a GPU is waited for: polling by threads that have nothing else to do, "
+                  "callback of the driver, blocking of the thread of the event, or threads for "
+                  "nothing else, one for each event in flight")
+      ->check(CLI::IsMember({"polling", "callback", "blocking", "threads"}))
+      ->capture_default_str();
+  command.add_flag(
+      "--deterministic-placement", call.is_placed_by_number,
+      "Event N runs on device N modulo the number of devices, however fast each is: for "
+      "the same answers again where programs differ in the last place (CPU and GPU)");
   command.add_option(
       "--edge-capacity", call.edge_capacity,
       "On a GPU: room for so many edges, so that nothing waits for their number; for networks that "

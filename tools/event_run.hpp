@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,12 +28,14 @@
 #include "seams/remote_seam.hpp"
 #include "seconds.hpp"
 #include "signals.hpp"
+#include "tensoa/core/driver_calls.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/sched/metrics.hpp"
 #include "tensoa/sched/module_graph.hpp"
 #include "tensoa/sched/trace.hpp"
+#include "tensoa/sched/waiting.hpp"
 
 namespace tensoa::tools {
 
@@ -44,6 +47,8 @@ struct EventCall {
   std::vector<std::string> devices = {"auto"};
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::size_t streams = 0;
+  std::string wait = "polling";
+  bool is_placed_by_number = false;
   std::size_t edge_capacity = 0;
   float min_score = 0.5F;
   std::string output;
@@ -62,7 +67,11 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
 /// @throws ConfigError when a file is to be written twice, or over an input, and for a cut outside 0 to 1
 void require_call(const EventCall& call);
 
+/// @throws ConfigError for a device that is named twice
 std::vector<Device> devices_of(const std::vector<std::string>& names);
+
+/// The way of --wait. @param in_flight events, on all devices
+std::unique_ptr<sched::Waiting> waiting_of(const std::string& wait, std::size_t in_flight);
 std::string listed(const std::vector<Device>& devices);
 
 /// One run over all events of a call. App says what an event is:
@@ -114,8 +123,13 @@ class EventRun {
     summary_.model = call.model;
     summary_.min_score = call.min_score;
     summary_.threads = std::clamp(static_cast<int>(events), 1, std::max(1, call.threads));
+    summary_.wait = call.wait;
+    const bool has_gpu = !std::ranges::all_of(devices_, &Device::is_cpu);
     const std::size_t streams =
-        call.streams > 0 ? call.streams : 2 * static_cast<std::size_t>(summary_.threads);
+        call.streams > 0
+            ? call.streams
+            : std::min(2 * static_cast<std::size_t>(summary_.threads),
+                       has_gpu ? kMostStreams : std::numeric_limits<std::size_t>::max());
     summary_.in_flight = static_cast<int>(std::clamp<std::size_t>(events, 1, streams));
   }
 
@@ -125,12 +139,19 @@ class EventRun {
     declare(graph);
     const auto start = std::chrono::steady_clock::now();
     bar_.emplace(App::kDoing, sources_.size() - first_);
+    const auto waiting =
+        waiting_of(call_.wait, static_cast<std::size_t>(summary_.in_flight) * devices_.size());
+    count_driver_calls(json_ || trace_file_);
     totals_ = in_arena(summary_.threads, [&] {
       const ReadAhead::WaitsAtEnd waits(read_ahead_);
       return graph.run({.devices = devices_,
+                        .is_placed_by_number = call_.is_placed_by_number,
                         .in_flight = static_cast<std::size_t>(summary_.in_flight),
+                        .ended = kMostEnded,
+                        .waiting = waiting.get(),
                         .trace = trace_file_ ? &trace : nullptr});
     });
+    count_driver_calls(false);
     summary_.take(totals_);
     summary_.seconds.read += read_ahead_.seconds();
     bar_.reset();
@@ -153,6 +174,10 @@ class EventRun {
   using Outcome = typename App::Outcome;
 
   static constexpr double kMetricsSeconds = 10;  ///< Prometheus' scrapers ask every 15 to 60 s
+  /// More events in flight do not make a GPU faster, and each takes memory there and some milliseconds at the start.
+  static constexpr std::size_t kMostStreams = 16;
+  static constexpr std::size_t kMostEnded =
+      64;  ///< outcomes that wait for that of an event before them
 
   // [event]
   /// The way of an event: its file, its columns, its answer, the sink.

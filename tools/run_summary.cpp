@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <thread>
+
 #include "seconds.hpp"
 
 namespace tensoa::tools {
@@ -12,6 +14,11 @@ namespace {
 /// Summed over threads: more than the wall clock where they work at the same time.
 double all_stages(const events::StageSeconds& seconds) {
   return seconds.read + seconds.graph + seconds.infer + seconds.answer;
+}
+
+std::string more_than_cores(int threads) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return threads > cores ? fmt::format(" on {} core{}", cores, cores == 1 ? "" : "s") : "";
 }
 
 }  // namespace
@@ -26,17 +33,27 @@ EventFigures& EventFigures::operator+=(const EventFigures& other) {
 
 void RunSummary::take(const sched::RunTotals& totals) {
   devices = totals.devices;
+  for (const auto& of : devices) driver_calls.push_back(tensoa::driver_calls(of.device));
   rerun = totals.rerun;
+  thread_moves = totals.thread_moves;
+  lock_waits = totals.lock_waits;
   latency = totals.latency;
 }
 
 nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
                        const std::string& last) {
   nlohmann::json devices = nlohmann::json::array();
-  for (const auto& device : run.devices) {
+  for (std::size_t i = 0; i < run.devices.size(); ++i) {
+    const auto& device = run.devices[i];
     devices.push_back({{"device", to_string(device.device)},
                        {"events", device.events},
-                       {"is_lost", device.is_lost}});
+                       {"is_lost", device.is_lost},
+                       {"places", device.places},
+                       {"ready_seconds", device.ready_seconds}});
+    if (device.device.is_cpu()) continue;
+    const DriverCalls& calls = run.driver_calls[i];
+    devices.back()["driver"] = {
+        {"calls", calls.calls}, {"seconds", calls.seconds}, {"thread_switches", calls.switches}};
   }
   nlohmann::json json = {
       {"events", figures.events},
@@ -60,10 +77,14 @@ nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
         {"bytes_to_host", figures.moved.bytes_to_host}}},
       {"done_again", figures.again},
       {"threads", run.threads},
+      {"cores", std::thread::hardware_concurrency()},
+      {"wait", run.wait},
       {"in_flight", run.in_flight},
       {"device", run.device},
       {"devices", devices},
       {"rerun", run.rerun},
+      {"thread_moves", run.thread_moves},
+      {"lock_waits", run.lock_waits},
       {"model", run.model},
       {"servers", run.servers},
   };
@@ -88,7 +109,8 @@ std::string stage_table(const EventFigures& figures, const RunSummary& run, std:
   if (!last.empty()) add_stage(last, figures.seconds.answer);
   add_stage("all stages", busy);
   text += fmt::format("{:<12} {:>10.3f}  with {} thread{}: {:.2f} events/s, {:.0f} edges/s\n\n",
-                      "wall clock", run.wall_seconds, run.threads, run.threads == 1 ? "" : "s",
+                      "wall clock", run.wall_seconds, run.threads,
+                      (run.threads == 1 ? "" : "s") + more_than_cores(run.threads),
                       events / run.wall_seconds, static_cast<double>(edges) / run.wall_seconds);
   text += fmt::format("latency p50 {:.1f} ms, p99 {:.1f} ms, p99.9 {:.1f} ms",
                       1e3 * seconds_of(run.latency.percentile(0.5)),

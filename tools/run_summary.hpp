@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "figures_in_words.hpp"
+#include "tensoa/core/driver_calls.hpp"
 #include "tensoa/events/run_figures.hpp"
 #include "tensoa/sched/module_graph.hpp"
 
@@ -32,11 +33,15 @@ struct RunSummary {
   std::string model;
   float min_score = 0;
   int threads = 1;
+  std::string wait;        ///< of --wait
   int in_flight = 1;       ///< events begun and not finished, at most
   std::size_t failed = 0;  ///< events that are not in the figures
   double wall_seconds = 0;
   std::vector<sched::RunTotals::OfDevice> devices;
-  std::size_t rerun = 0;  ///< events that ran again after their device was lost
+  std::vector<DriverCalls> driver_calls;  ///< of each device
+  std::size_t rerun = 0;                  ///< events that ran again after their device was lost
+  std::size_t thread_moves = 0;           ///< as sched::RunTotals has them, and the next
+  std::size_t lock_waits = 0;
   LatencyHistogram latency;
   nlohmann::json servers = nlohmann::json::array();  ///< of the model, see ServiceRun::figures()
 

@@ -228,6 +228,13 @@ def test_an_event_that_is_named_twice_is_refused(tmp_path, out, model):
     assert names_in(out) == []
 
 
+def test_a_device_that_is_named_twice_is_refused(tmp_path, out, model):
+    event = write_event(tmp_path, "good")
+    says = ["--devices: cpu is named twice", "--streams"]
+    refuse("track", event, "--model", model, "--devices", "cpu,cpu", *outputs(out), says=says)
+    assert names_in(out) == []
+
+
 def test_files_named_twice_are_refused(tmp_path, out, model):
     event = write_event(tmp_path, "good")
     before = event.read_bytes()

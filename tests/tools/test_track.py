@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import html.parser
 import json
+import os
 import re
 import resource
 import shutil
@@ -88,8 +89,12 @@ KEYS = {
     "copies": {"bytes_in": int, "bytes_out": int},
     "transfers": {"bytes_to_device": int, "bytes_to_host": int},
     "threads": int,
+    "cores": int,
+    "wait": str,
     "in_flight": int,
     "rerun": int,
+    "thread_moves": int,
+    "lock_waits": int,
     "devices": list,
     "device": str,
     "model": str,
@@ -117,6 +122,26 @@ def read_csv(path):
     return table
 
 
+def test_the_way_of_waiting_and_the_placement_change_no_answer(tmp_path, out, model):
+    write_event(tmp_path, "one", straight_tracks(1))
+    write_event(tmp_path, "two", straight_tracks(2))
+    answers = []
+    ways = [["--wait", way] for way in ("polling", "callback", "blocking", "threads")]
+    for more in (*ways, ["--deterministic-placement"]):
+        tracks = out / "tracks.csv"
+        succeed("track", tmp_path, "--model", model, "--device", "cpu", "--threads", 2, "--output", tracks, *more)
+        answers.append(tracks.read_bytes())
+    assert answers == answers[:1] * 5
+
+
+def test_more_threads_than_cores_are_in_the_table(tmp_path, model):
+    for name in "abcdefgh":
+        write_event(tmp_path, name, straight_tracks(1))
+    cores = os.cpu_count()
+    said = f"with 8 threads on {cores} core"
+    assert (said in succeed("track", tmp_path, "--model", model, "--device", "cpu", "--threads", 8).stdout) == (cores < 8)
+
+
 def test_figures_have_these_keys_and_types(tmp_path, out, model):
     write_event(tmp_path, "one", straight_tracks(1))
     write_event(tmp_path, "two", straight_tracks(2))
@@ -128,6 +153,8 @@ def test_figures_have_these_keys_and_types(tmp_path, out, model):
     assert (run["events"], run["failed"], run["hits"], run["threads"], run["score_cut"]) == (2, 0, hits, 2, 0.25)
     assert (run["device"], run["model"]) == ("cpu", str(model))
     assert run["copies"] == {"bytes_in": 0, "bytes_out": 4 * run["edges"]}
+    assert [of.keys() for of in run["devices"]] == [{"device", "events", "is_lost", "places", "ready_seconds"}]
+    assert (run["devices"][0]["device"], run["devices"][0]["events"], run["wait"]) == ("cpu", 2, "polling")
     assert run["transfers"] == {"bytes_to_device": 0, "bytes_to_host": 0}
     assert 0 < run["true_edges"] < run["edges"]
     assert all(0 <= run[key] <= 1 for key in ("edge_auc", "edge_efficiency", "edge_purity", "track_efficiency"))
@@ -303,6 +330,8 @@ def test_number_of_threads_and_of_events_in_flight_changes_nothing(tmp_path, mod
         run = track(folder, "generate:8:3:60", "--model", model, "--threads", threads, "--streams", threads * each)
         assert run.pop("threads") == threads and run.pop("seconds")["wall_clock"] > 0
         assert run.pop("in_flight") == min(threads * each, 8)
+        assert 1 <= run["devices"][0].pop("places") <= threads * each
+        assert run["devices"][0].pop("ready_seconds") > 0 and run.pop("lock_waits") >= 0
         runs.append(run)
         tracks.append((folder / "tracks.csv").read_bytes())
     assert runs[0] == runs[1] == runs[2]

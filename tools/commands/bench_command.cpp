@@ -243,6 +243,8 @@ void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("--threads", options.threads, "Threads of the arena")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command.add_flag("--gpus", options.on_all_gpus,
+                   "Instead: kernels of 100 us and 5 ms on one GPU, and on it and all after it");
 }
 
 void add_service_options(std::pair<CLI::App&, BenchOptions&> bench) {
