@@ -65,7 +65,7 @@ struct Load {
   int modules = 1;
   std::chrono::nanoseconds cpu{0};  ///< of each module
   std::chrono::nanoseconds gpu{0};  ///< of each module; then the module waits for it
-  Device device = Device::cpu();
+  std::vector<Device> devices = {Device::cpu()};
 };
 
 /// Runs events for a while. @param blocks modules wait with their thread
@@ -111,7 +111,7 @@ Measured run_events_of(const Load& load, int threads, std::size_t in_flight, boo
     const Clock::time_point begin = Clock::now();
     end = begin + kWindow;
     const sched::RunTotals totals =
-        graph.run({.devices = {load.device}, .in_flight = in_flight, .waiting = waiting});
+        graph.run({.devices = load.devices, .in_flight = in_flight, .waiting = waiting});
     const auto events = static_cast<double>(totals.delivered);
     const std::chrono::duration<double, std::micro> wall = Clock::now() - begin;
     return Measured{wall.count() / events, (process_clock() - cpu) / events, totals.latency};
@@ -131,7 +131,9 @@ ResultRow row_of(const Way& way, const Load& load, int threads, const std::strin
   ResultRow row;
   row.variant = way.name;
   row.stage = stage;
-  row.device = to_string(load.device);
+  for (const Device device : load.devices) {
+    row.device += (row.device.empty() ? "" : ",") + to_string(device);
+  }
   row.n = static_cast<std::size_t>(load.modules);
   row.threads = threads;
   std::vector<double> times;
@@ -228,10 +230,38 @@ void measure_gpu(std::vector<ResultRow>& rows, const BenchOptions& options, cons
   for (const int threads : options.threads) {
     for (const auto gpu : {50us, 500us, 5000us}) {
       measure("gpu_" + std::to_string(gpu.count()) + "us",
-              {.modules = 1, .cpu = 10us, .gpu = gpu, .device = device}, threads);
+              {.modules = 1, .cpu = 10us, .gpu = gpu, .devices = {device}}, threads);
     }
   }
-  measure("cpu_4ms_gpu_4ms", {.modules = 1, .cpu = 4ms, .gpu = 4ms, .device = device}, 2);
+  measure("cpu_4ms_gpu_4ms", {.modules = 1, .cpu = 4ms, .gpu = 4ms, .devices = {device}}, 2);
+}
+
+/// One GPU and all from it on, in turns, with as many events in flight on each.
+void measure_gpus(std::vector<ResultRow>& rows, const BenchOptions& options, const BusyLoop& loop,
+                  Device device) {
+  const BusyKernel kernel;
+  std::vector<Device> all;
+  for (int i = device.index; i < device_count(device.kind); ++i) all.push_back({device.kind, i});
+  for (const int threads : options.threads) {
+    for (const auto gpu : {100us, 5000us}) {
+      std::vector<Way> one(1);
+      one[0].name = "polling_2";
+      std::vector<Way> several(1);
+      several[0].name = "polling_2";
+      Load load{.modules = 1, .cpu = 10us, .gpu = gpu, .devices = {device}};
+      Load of_all = load;
+      of_all.devices = all;
+      for (int repeat = 0; repeat < options.repeats; ++repeat) {
+        run_ways(one, load, threads, 1, loop, &kernel);
+        run_ways(several, of_all, threads, 1, loop, &kernel);
+      }
+      const std::string stage = "gpus_" + std::to_string(gpu.count()) + "us";
+      rows.push_back(row_of(one[0], load, threads, stage));
+      rows.push_back(row_of(several[0], of_all, threads, stage));
+      rows.back().baseline = "one_gpu";
+      rows.back().ratio = rows[rows.size() - 2].timing->median_us / rows.back().timing->median_us;
+    }
+  }
 }
 
 }  // namespace
@@ -242,7 +272,9 @@ std::vector<ResultRow> bench_pipeline(const BenchOptions& options) {
   const BusyLoop loop;
   std::vector<ResultRow> rows;
   const Device device = parse_device(options.device);
-  if (device.is_cpu()) {
+  if (options.on_all_gpus && !device.is_cpu()) {
+    measure_gpus(rows, options, loop, device);
+  } else if (device.is_cpu()) {
     measure_cpu(rows, options, loop);
   } else {
     measure_gpu(rows, options, loop, device);

@@ -29,6 +29,7 @@ struct BenchOptions {
   std::string server;                                        ///< of `service`
   std::string python, python_client;                         ///< of `service`
   std::string device = "auto";
+  bool on_all_gpus = false;        ///< of `pipeline`
   std::size_t events = 1'000'000;  ///< of `latency`
   int repeats = 10;
 };
@@ -83,7 +84,8 @@ std::vector<ResultRow> bench_forest(const BenchOptions& options);
 /// Module graphs whose modules keep a core or a GPU busy for a given time, with `threads`. On the CPU: what the
 /// scheduler itself takes, and 100 us of work beside the same work without a scheduler. On a GPU: 50 us, 500 us and
 /// 5 ms of one warp, so that the GPU takes all events at once, by each way of waiting with 1, 2 and 4 events in
-/// flight a thread, beside threads that block; latencies from the source to the end of the modules.
+/// flight a thread, beside threads that block; latencies from the source to the end of the modules. With `on_all_gpus`
+/// instead 100 us and 5 ms on one GPU, and on it and all after it, in turns.
 std::vector<ResultRow> bench_pipeline(const BenchOptions& options);
 
 /// Reading the events of Parquet and Arrow files (`inputs`; from the page cache, one thread, processor time) as
