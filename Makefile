@@ -102,10 +102,14 @@ bench: build models ## Run all benchmarks
 	@programs=$$(find build/bench -name 'bench_*' -type f -perm -u+x | sort) && test -n "$$programs" && \
 	  for program in $$programs; do $$program || exit 1; done
 
-# What `build/tensoa bench forward` runs; each package takes up to a minute.
-bench-packages: program ## Make the models and packages of `tensoa bench forward` in build/bench_packages/
+.PHONY: bench-program
+bench-program: build/.configured-$(PRESET)
+	@cmake --build build --target tensoa_bench_program
+
+# What `build/tensoa-bench forward` runs; each package takes up to a minute.
+bench-packages: bench-program ## Make the models and packages of `tensoa-bench forward` in build/bench_packages/
 	@mkdir -p build/bench_packages
-	@build/tensoa bench describe-forward build/bench_packages
+	@build/tensoa-bench describe-forward build/bench_packages
 	@$(PYTHON) bench/make_packages.py build/bench_packages $(exatrkx)
 
 headers: build/.configured-$(PRESET) ## Check that every public header compiles alone

@@ -27,8 +27,7 @@ void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   int device = 0;
   static_cast<void>(cudaGetDevice(&device));
-  tensoa::detail::throw_gpu_error(Device::cuda(device), std::string("bench scaling: ") + what,
-                                  status);
+  tensoa::detail::throw_gpu_error(Device::cuda(device), std::string("scaling: ") + what, status);
 }
 
 cudaStream_t stream_of(const Queue& queue) {
@@ -54,7 +53,7 @@ Function* driver(const char* name) {
   static void* const library = dlopen("libcuda.so.1", RTLD_LAZY);
   void* const symbol = library == nullptr ? nullptr : dlsym(library, name);
   if (symbol == nullptr) {
-    throw DeviceError(std::string("bench scaling: the CUDA driver has no ") + name +
+    throw DeviceError(std::string("scaling: the CUDA driver has no ") + name +
                       "; it is older than that of CUDA 12.4");
   }
   return reinterpret_cast<Function*>(symbol);
@@ -81,7 +80,7 @@ GpuLaunch launch_of(cudaGraphNode_t node) {
   const CUresult status = driver<CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)>(
       "cuGraphKernelNodeGetParams_v2")(node, &kernel);
   if (status != CUDA_SUCCESS) {
-    throw DeviceError("bench scaling: asking for a launch: error " + std::to_string(status));
+    throw DeviceError("scaling: asking for a launch: error " + std::to_string(status));
   }
   using OfFunction = CUresult(CUfunction, std::size_t, std::size_t*, std::size_t*);
   using OfKernel = CUresult(CUkernel, std::size_t, std::size_t*, std::size_t*);

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Events as tables, for `tensoa bench pipeline FOLDER/rows.parquet …` and `tensoa track`: of random hits, or of the hits that
+"""Events as tables, for `tensoa-bench pipeline FOLDER/rows.parquet …` and `tensoa track`: of random hits, or of the hits that
 `tensoa graph generate:… --output GRAPHS` wrote: `make_event_tables.py FOLDER [GRAPHS]`.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the models of `tensoa bench forward`: TorchScript, and packages, plain and fused, for each target.
+"""Writes the models of `tensoa-bench forward`: TorchScript, and packages, plain and fused, for each target.
 
-    python make_packages.py FOLDER [WEIGHTS] [--target cpu|cuda]     reads FOLDER/NAME.json (tensoa bench describe-forward FOLDER)
+    python make_packages.py FOLDER [WEIGHTS] [--target cpu|cuda]     reads FOLDER/NAME.json (tensoa-bench describe-forward FOLDER)
 
 WEIGHTS: of the Exa.TrkX network (python -m tensoa.importers.exatrkx); left out where they are not there. Packages for CUDA need a GPU;
 without --target both are written where there is one.

@@ -66,7 +66,7 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Time saved per event
 
-Written by [bench/path.py](../bench/path.py) from what `tensoa bench path` measured ([results](../benchmarks/results/README.md)).
+Written by [bench/path.py](../bench/path.py) from what `tensoa-bench path` measured ([results](../benchmarks/results/README.md)).
 
 A model that reads columns where they lie saves the copies that others need: columns to the host, packed into the tensors of
 the model, tensors to the device, and the same back for the answer. This page says how many milliseconds an event that is, for both
@@ -321,7 +321,7 @@ def measure(device, folder):
     folder.mkdir(exist_ok=True)
     for kind, sizes in SIZES[device].items():
         models = [model.format(device=device) for model in MODELS[kind]]
-        command = ["build/tensoa", "bench", "path", "--device", {"cpu": "cpu", "cuda": "cuda:0"}[device]]
+        command = ["build/tensoa-bench", "path", "--device", {"cpu": "cpu", "cuda": "cuda:0"}[device]]
         command += ["--of", kind, *sizes.split(), "--model", *models]
         if device == "cpu":
             import onnxruntime

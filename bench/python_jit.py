@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times a TorchScript model in Python, without tensoa: what `jit_copy` of `tensoa bench forward` is compared with.
+"""Times a TorchScript model in Python, without tensoa: what `jit_copy` of `tensoa-bench forward` is compared with.
 
     python python_jit.py build/bench_packages/mlp.pt [--device cuda] [--rows 1 16 1000] [--json FILE]
 

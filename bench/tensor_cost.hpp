@@ -9,7 +9,8 @@
 #include "tensoa/engine/model_options.hpp"
 
 /// @file
-/// What one torch tensor over a TensorView costs; chosen at link time, with torch or without.
+/// What one torch tensor over a TensorView costs. A seam, chosen at link time: tensor_cost_torch.cpp, which opens
+/// libtensoa_bench_torch.so, or tensor_cost_none.cpp.
 
 namespace tensoa::bench {
 
@@ -20,7 +21,7 @@ enum class TensorMaking : std::uint8_t {
   kFromBlobQuery,  ///< at::from_blob that asks the CUDA driver where the memory lies
 };
 
-/// @throws ConfigError in a build without torch
+/// @throws ConfigError in a build without torch, and where it cannot be loaded
 void require_torch();
 
 /// Makes and drops `count` tensors over `view`, one after the other, in torch's inference mode.
@@ -28,7 +29,12 @@ void require_torch();
 /// copied. The contents are not read.
 std::size_t make_tensors(TensorMaking making, const TensorView& view, std::size_t count);
 
+using MakeTensors = std::size_t (*)(TensorMaking making, const TensorView& view, std::size_t count);
+
 /// Makes a TorchScript model compute in float64. @throws ConfigError in a build without torch
 ModelOptions in_float64();
 
 }  // namespace tensoa::bench
+
+/// The name in libtensoa_bench_torch.so: make_tensors().
+extern "C" const tensoa::bench::MakeTensors tensoa_bench_make_tensors;

@@ -7,7 +7,7 @@ namespace tensoa::bench {
 
 void require_torch() {
   throw ConfigError(
-      "bench binding: compares with tensors of torch, which this tensoa was built without; use one "
+      "binding: compares with tensors of torch, which this tensoa was built without; use one "
       "that is built with TENSOA_PYTORCH=ON");
 }
 

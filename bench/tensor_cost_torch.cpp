@@ -2,47 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/tensor_cost.hpp"
 
-#include <ATen/Context.h>
-#include <ATen/ops/from_blob.h>
-#include <c10/core/InferenceMode.h>
+#include <string>
 
-#include "runtime/tensors.hpp"
+#include "tensoa/core/error.hpp"
+#include "tensoa/core/own_library.hpp"
 #include "tensoa/pytorch/options.hpp"
 
 namespace tensoa::bench {
 namespace {
 
-template <class Make>
-std::size_t repeat(const TensorView& view, std::size_t count, Make make) {
-  const c10::InferenceMode no_gradients;
-  std::size_t elsewhere = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const at::Tensor tensor = make();
-    elsewhere = tensor.const_data_ptr() == view.data ? 0 : tensor.nbytes();
+MakeTensors library() {
+  std::string why;
+  if (const void* found =
+          find_in_own_library("libtensoa_bench_torch.so", "tensoa_bench_make_tensors", why)) {
+    return *static_cast<const MakeTensors*>(found);
   }
-  return elsewhere;
+  throw ConfigError(
+      "binding: compares with tensors of torch, and libtensoa_bench_torch.so, expected next to the "
+      "program, cannot be loaded: " +
+      why);
+}
+
+MakeTensors opened() {
+  static const MakeTensors function = library();
+  return function;
 }
 
 }  // namespace
 
-void require_torch() {}
+void require_torch() { opened(); }
 
 std::size_t make_tensors(TensorMaking making, const TensorView& view, std::size_t count) {
-  const at::IntArrayRef sizes(view.size_of_dim.data(), view.rank);
-  const at::IntArrayRef strides(view.stride_of_dim.data(), view.rank);
-  const c10::Device device = pytorch::to_torch(view.device);
-  const auto options = c10::TensorOptions().dtype(pytorch::to_torch(view.dtype)).device(device);
-  switch (making) {
-    case TensorMaking::kBind:
-      return repeat(view, count, [&] { return pytorch::wrap(view); });
-    case TensorMaking::kFromBlob:
-      return repeat(view, count, [&] {
-        return at::from_blob(view.data, sizes, strides, /*deleter=*/{}, options, device);
-      });
-    case TensorMaking::kFromBlobQuery:
-      return repeat(view, count, [&] { return at::from_blob(view.data, sizes, strides, options); });
-  }
-  return 0;
+  return opened()(making, view, count);
 }
 
 ModelOptions in_float64() { return pytorch::TorchScriptOptions{.dtype = DType::kF64}; }

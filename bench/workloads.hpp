@@ -169,7 +169,7 @@ class GraphCase {
 inline std::filesystem::path file_of_packages(const std::string& folder, const std::string& name) {
   std::filesystem::path path = std::filesystem::path(folder) / name;
   if (std::filesystem::exists(path)) return path;
-  throw InputError("bench: " + path.string() +
+  throw InputError(path.string() +
                    ": there is no such file; `make bench-packages` writes it, on a machine with "
                    "a GPU also what is for CUDA");
 }

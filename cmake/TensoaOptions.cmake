@@ -14,7 +14,7 @@ option(TENSOA_PYTHON "Build python/runtime: tensoa.Model, for the Python of TENS
 option(TENSOA_BUILD_TESTS "Build tests/ and examples/" ${PROJECT_IS_TOP_LEVEL})
 set(TENSOA_TESTS all CACHE STRING "Which test programs: all, or torch (those that link torch; the preset asan has the others)")
 set_property(CACHE TENSOA_TESTS PROPERTY STRINGS all torch)
-option(TENSOA_BENCH "Build the suites of bench/, which are the command `tensoa bench`" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_BENCH "Build the program tensoa-bench (needs what TENSOA_TOOLS needs, and that)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_BUILD_BENCHMARKS "Build the programs of bench/ over Google Benchmark" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_FUZZ "Build tests/fuzz; needs clang and its flags, as the preset fuzz has them" OFF)
 option(TENSOA_INSTALL "Make the install rules" ${PROJECT_IS_TOP_LEVEL})

@@ -16,7 +16,7 @@ rm -rf .carry
 mkdir -p "$to/lib" .carry/data
 
 # The tests that have cases for GPUs.
-programs=(tensoa libtensoa.so.1 libtensoa_arrow.so libtensoa_torch.so tests/soak/tensoa_soak bench/peers/compare_width)
+programs=(tensoa tensoa-bench libtensoa.so.1 libtensoa_arrow.so libtensoa_torch.so libtensoa_bench_torch.so tests/soak/tensoa_soak bench/peers/compare_width)
 for test in core soa engine interop sched forest pytorch exported copy_report aot_engine package fused fused_allocations concurrent threads torch_allocator track merge edge_network framework lost_gpu accel_cuda remote_gpu tensoa_h_gpu; do
   programs+=("$(cd build && find tests -name "test_$test" -type f)")
 done

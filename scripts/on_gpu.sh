@@ -6,16 +6,16 @@
 #
 #   scripts/on_gpu.sh FOLDER STEP...     each step writes FOLDER/STEP.log and its figures
 #
-#   packages   what the others need: the packages of `tensoa bench forward`, and those of TorchInductor for the tests
-#   forward    `tensoa bench forward`, and bench/python_jit.py in between
-#   latency    `tensoa bench latency`, a million events
+#   packages   what the others need: the packages of `tensoa-bench forward`, and those of TorchInductor for the tests
+#   forward    `tensoa-bench forward`, and bench/python_jit.py in between
+#   latency    `tensoa-bench latency`, a million events
 #   forest     single calls of trees, and bench/peers/forest_gpu.py: needs the wheels that it names (PYTHONPATH), and in .carry/forest the
 #              models of build/forest_models and the first 20 000 rows of their features.f32 (head -c 2240000)
 #   events     `tensoa track` over events of Parquet and Arrow files, with a trace
-#   path       `tensoa bench path`, for docs/saved_time.md; needs build/models/{tensoa,merge}.pt2 for CUDA
-#   track      `tensoa bench track`
-#   scaling    `tensoa bench scaling`, over all GPUs
-#   gpus       `tensoa bench track` over all GPUs, in one process; and the first GPU's figures beside those of as many processes
+#   path       `tensoa-bench path`, for docs/saved_time.md; needs build/models/{tensoa,merge}.pt2 for CUDA
+#   track      `tensoa-bench track`
+#   scaling    `tensoa-bench scaling`, over all GPUs
+#   gpus       `tensoa-bench track` over all GPUs, in one process; and the first GPU's figures beside those of as many processes
 #   tests      the C++ tests
 #   python     the Python tests that use a GPU
 #   programs   `make fuzz-programs`: needs many cores, no GPU
@@ -33,7 +33,7 @@ export python
 cores=$(nproc)
 packages=$($python -c 'import torch; print(torch.__path__[0] + "/..")')
 libraries=$PWD/.carry/build/lib:$packages/torch/lib:$packages/pyarrow:$packages/nvidia/cu13/lib
-export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/tensoa
+export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} TENSOA_SHARED_DATA=$PWD/.carry/data TENSOA_PROGRAM=$PWD/.carry/tensoa TENSOA_BENCH_PROGRAM=$PWD/.carry/tensoa-bench
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
 root=$(cat .carry/root)
 if [[ $root != "$PWD" && ! -e $root ]]; then
@@ -41,7 +41,7 @@ if [[ $root != "$PWD" && ! -e $root ]]; then
   ln -s "$PWD" "$root"
 fi
 [[ -e build ]] || ln -s .carry/build build
-for program in tensoa bench/peers/compare_width; do
+for program in tensoa tensoa-bench bench/peers/compare_width; do
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$libraries" "$PWD/.carry/build/$program" >".carry/${program##*/}"
   chmod +x ".carry/${program##*/}"
 done
@@ -52,7 +52,7 @@ half=generate:1:77:475
 
 packages() {
   mkdir -p build/bench_packages
-  ours build/tensoa bench describe-forward build/bench_packages
+  ours build/tensoa-bench describe-forward build/bench_packages
   $python bench/make_packages.py build/bench_packages $weights --target cuda &
   $python -c "
 import sys; sys.path.insert(0, 'tests/pytorch')
@@ -65,22 +65,22 @@ make_packages.write_for_gpu(Path('build/tests/track/packages'), make_packages.NE
 }
 
 forward() {
-  ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
+  ours build/tensoa-bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
     $small .carry/data/trackml generate:1:77:2050
   $python bench/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
-  ours build/tensoa bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
+  ours build/tensoa-bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
 }
 
 latency() {
-  ours build/tensoa bench latency build/bench_packages/{mlp,edge_network}-cuda-fused.pt2 --device cuda:0 --rows 1 16 --json "$out/latency.json"
+  ours build/tensoa-bench latency build/bench_packages/{mlp,edge_network}-cuda-fused.pt2 --device cuda:0 --rows 1 16 --json "$out/latency.json"
 }
 
 forest() {
   local models=.carry/forest features=/tmp/features.f32
   for _ in {1..50}; do cat $models/features.f32; done >$features # a million rows
-  ours build/tensoa bench latency $models/xgboost-{100x6,500x8}.json --device cuda:0 --rows 1 16 --json "$out/latency_forest.json"
+  ours build/tensoa-bench latency $models/xgboost-{100x6,500x8}.json --device cuda:0 --rows 1 16 --json "$out/latency_forest.json"
   LD_LIBRARY_PATH=$packages/nvidia/cu13/lib $python -W ignore bench/peers/forest_gpu.py $models/xgboost-100x6.json $models/xgboost-500x8.json $models/lightgbm-100x31.txt \
-    --features $features --program "$TENSOA_PROGRAM"
+    --features $features --program "$PWD/.carry/tensoa-bench"
 }
 
 events() {
@@ -105,20 +105,20 @@ track() {
   local network=build/bench_packages/edge_network-cuda-fused.pt2
   for arguments in "$half --edge-room 1 1.25 --model $network" "$small --edge-room 1 1.25 2 --model $network" \
     "$half --model build/models/tensoa.pt"; do
-    echo "\$ tensoa bench track $arguments"
+    echo "\$ tensoa-bench track $arguments"
     # shellcheck disable=SC2086
-    ours build/tensoa bench track $arguments --threads 1 4 --events-per-thread 1 2 4
+    ours build/tensoa-bench track $arguments --threads 1 4 --events-per-thread 1 2 4
   done
 }
 
 gpus() {
   local network=build/bench_packages/edge_network-cuda-fused.pt2
   nvidia-smi topo -m
-  ours build/tensoa bench track $half --edge-room 1.25 --model $network --events-per-thread 2 --json "$out/track.json"
-  ours build/tensoa bench track $small --edge-room 1.25 --model $network --events-per-thread 2 --json "$out/track_small.json"
+  ours build/tensoa-bench track $half --edge-room 1.25 --model $network --events-per-thread 2 --json "$out/track.json"
+  ours build/tensoa-bench track $small --edge-room 1.25 --model $network --events-per-thread 2 --json "$out/track_small.json"
   local gpu
   for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do
-    CUDA_VISIBLE_DEVICES=$gpu ours build/tensoa bench track $half --edge-room 1.25 --model $network --threads 4 \
+    CUDA_VISIBLE_DEVICES=$gpu ours build/tensoa-bench track $half --edge-room 1.25 --model $network --threads 4 \
       --events-per-thread 2 >"$out/process_$gpu.txt" &
   done
   wait
@@ -126,7 +126,7 @@ gpus() {
   rm "$out"/process_*.txt
 }
 
-scaling() { ours build/tensoa bench scaling --device cuda:0 --packages build/bench_packages --repeats 5 --json "$out/scaling.json"; }
+scaling() { ours build/tensoa-bench scaling --device cuda:0 --packages build/bench_packages --repeats 5 --json "$out/scaling.json"; }
 
 tests() {
   local program failed=0

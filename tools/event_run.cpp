@@ -96,15 +96,15 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
       "pass messages along edges, without means or norms over all of them. An event with more is "
       "done twice");
   command.add_option("--cut", call.min_score, cut)->capture_default_str();
-  add_path_option(command, "--output", call.output, output);
-  add_path_option(command, "--report", call.report,
-                  "Write the run as one HTML page; - for stdout, the table is then on stderr");
-  add_path_option(command, "--json", call.json,
-                  "Write the figures of the run; - for stdout, the table is then on stderr");
-  add_path_option(command, "--metrics", call.metrics,
-                  "Write counters for Prometheus to this file, again every 10 s");
-  add_path_option(command, "--trace", call.trace,
-                  "Write what ran when and where, for https://ui.perfetto.dev");
+  cli::add_path_option(command, "--output", call.output, output);
+  cli::add_path_option(command, "--report", call.report,
+                       "Write the run as one HTML page; - for stdout, the table is then on stderr");
+  cli::add_path_option(command, "--json", call.json,
+                       "Write the figures of the run; - for stdout, the table is then on stderr");
+  cli::add_path_option(command, "--metrics", call.metrics,
+                       "Write counters for Prometheus to this file, again every 10 s");
+  cli::add_path_option(command, "--trace", call.trace,
+                       "Write what ran when and where, for https://ui.perfetto.dev");
   add_server_options(command, call.servers);
   add_fallback_option(command, call.servers);
   command.add_option("--resume", call.resume,

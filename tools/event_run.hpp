@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "arena.hpp"
+#include "cli/signals.hpp"
 #include "command.hpp"
 #include "progress_bar.hpp"
 #include "read_ahead.hpp"
@@ -27,7 +28,6 @@
 #include "run_summary.hpp"
 #include "seams/remote_seam.hpp"
 #include "seconds.hpp"
-#include "signals.hpp"
 #include "tensoa/core/driver_calls.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/output_file.hpp"
@@ -102,7 +102,7 @@ class EventRun {
       : call_(call),
         devices_(devices_of(call.devices)),
         app_(call),
-        model_(require_model(call.model), options_for(call.model, call.servers)),
+        model_(cli::require_model(call.model), options_for(call.model, call.servers)),
         model_identity_(identity_of_model(call.model, call.servers.fallback,
                                           options_for(call.model, call.servers))),
         is_shown_(!call.report.empty()) {
@@ -160,10 +160,10 @@ class EventRun {
     if (trace_file_) write_file(*trace_file_, trace.to_json());
     if (!call_.metrics.empty()) write_metrics();
     fmt::print(figures_, "{}", to_table(summary_));
-    if (GracefulStop::signal() != 0) {
+    if (cli::GracefulStop::signal() != 0) {
       std::fflush(figures_);
       leave_progress();
-      GracefulStop::end_by_signal();
+      cli::GracefulStop::end_by_signal();
     }
     return summary_.failed == 0 ? kSuccess : kBadInput;
   }
@@ -193,7 +193,7 @@ class EventRun {
     const auto pipeline = graph.data<Pipeline>(
         "pipeline", [&](const Queue& queue) { return app_.pipeline(model_, queue); });
     graph.source(writes(source), [this, source, next = first_](EventView view) mutable {
-      if (next == sources_.size() || GracefulStop::signal() != 0) return false;
+      if (next == sources_.size() || cli::GracefulStop::signal() != 0) return false;
       view.write(source) = &sources_[next++];
       return true;
     });
@@ -304,7 +304,7 @@ class EventRun {
                *first);
   }
 
-  const GracefulStop stop_;  ///< before any output is begun
+  const cli::GracefulStop stop_;  ///< before any output is begun
   const Call& call_;
   std::vector<Device> devices_;
   App app_;

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <memory>
 
-#include "generated_columns.hpp"
+#include "cli/generated_columns.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/described_columns.hpp"
 #include "tensoa/package/inspect.hpp"
@@ -37,7 +37,7 @@ class Work {
     }
     inputs = std::to_string(rows) + (rows == 1 ? " row" : " rows");
     call = [&model, queue,
-            columns = std::make_shared<GeneratedColumns>(description, rows, 0, 1, queue)] {
+            columns = std::make_shared<cli::GeneratedColumns>(description, rows, 0, 1, queue)] {
       model.forward(queue, columns->binding());
       queue.wait();
     };

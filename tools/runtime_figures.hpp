@@ -29,7 +29,7 @@ struct RuntimeFigures {
 };
 
 /// Loads the model and runs it twice: to warm it up, and to measure. The package's columns, or those of
-/// the binding, are filled with made-up numbers (GeneratedColumns); an output collection has as many
+/// the binding, are filled with made-up numbers (cli::GeneratedColumns); an output collection has as many
 /// rows as the input collection of the same place. An edge scorer runs on one generated event.
 /// @throws as Model; InputError for a binding that cannot be read
 /// @param options of the model

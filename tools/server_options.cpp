@@ -77,7 +77,7 @@ void add_server_options(CLI::App& command, ServerOptions& options) {
           "Of a call with all its attempts, of which each may take 0.4 of it, and of finding "
           "the model at the start (default: 10)")
       ->type_name("SECONDS")
-      ->check(number_between(0.001, kDay))
+      ->check(cli::number_between(0.001, kDay))
       ->group(kGroup);
 }
 

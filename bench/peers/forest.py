@@ -6,7 +6,7 @@
     .venv/bin/python bench/peers/forest.py --out FILE.json [--fastforest FOLDER] [--root FOLDER]
 
 Trains two models of XGBoost and one of LightGBM on simulated events (once: they lie in build/forest_models), writes
-the trees of XGBoost also as LightGBM text and as ONNX, checks both files against XGBoost, and calls `tensoa bench
+the trees of XGBoost also as LightGBM text and as ONNX, checks both files against XGBoost, and calls `tensoa-bench
 forest` with the libraries in the wheels of this environment: xgboost-cpu, lightgbm, onnxruntime, onnx.
 
 Further peers take part where they are there, and what is missing is said: code that tl2cgen (with treelite) and lleaves
@@ -229,7 +229,7 @@ def by_lleaves(model: Path, library: Path) -> None:
 
 
 def compile_fastforest(sources: Path | None, folder: Path) -> list[str]:
-    """The option of `tensoa bench forest`, or none."""
+    """The option of `tensoa-bench forest`, or none."""
     if sources is None:
         print("left out: FastForest, because --fastforest names no folder with its sources")
         return []
@@ -241,7 +241,7 @@ def compile_fastforest(sources: Path | None, folder: Path) -> list[str]:
 
 
 def compile_rbdt(root: Path | None, folder: Path) -> list[str]:
-    """The option of `tensoa bench forest`, or none."""
+    """The option of `tensoa-bench forest`, or none."""
     if root is None or not (root / "include/TMVA/RBDT.hxx").exists():
         print(f"left out: TMVA's RBDT, because {f'{root} has no' if root else '--root names no ROOT with'} TMVA/RBDT.hxx")
         return []
@@ -284,7 +284,7 @@ def main() -> None:
         *compile_rbdt(options.root, folder),
     ]
     models = [folder / f"{name}.{'json' if name in XGBOOST else 'txt'}" for name in options.models]
-    command = [options.build / "tensoa", "bench", "forest", *models, "--features", stamp, *libraries]
+    command = [options.build / "tensoa-bench", "forest", *models, "--features", stamp, *libraries]
     command += ["--repeats", options.repeats, "--json", options.out]
     sys.exit(subprocess.run([*command, *(["--rows", *options.rows] if options.rows else [])], check=False).returncode)
 

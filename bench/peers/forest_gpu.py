@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our trees beside NVIDIA's nvForest on one GPU: calls on rows that lie there, each waited for.
 
-    python bench/peers/forest_gpu.py MODEL... --features FILE [--program build/tensoa] [--rows N...] [--repeats N]
+    python bench/peers/forest_gpu.py MODEL... --features FILE [--program build/tensoa-bench] [--rows N...] [--repeats N]
 
-MODEL and FILE are those of bench/peers/forest.py. Ours reads columns, through `tensoa bench forest --device cuda:0`; nvForest
+MODEL and FILE are those of bench/peers/forest.py. Ours reads columns, through `tensoa-bench forest --device cuda:0`; nvForest
 reads the row-major matrix it is made for, in float32, in the layout and with the chunk size that its own optimize() finds for
 this number of rows. Its answers are compared with those of treelite on the CPU.
 
@@ -32,11 +32,11 @@ SHORTEST = 0.02  # seconds, of a timed run
 
 
 def ours(arguments: argparse.Namespace, model: Path) -> dict[int, dict]:
-    """The waiting calls of `tensoa bench forest`, by rows."""
+    """The waiting calls of `tensoa-bench forest`, by rows."""
     with tempfile.TemporaryDirectory() as folder:
         figures = Path(folder) / "figures.json"
         subprocess.run(
-            [arguments.program, "bench", "forest", model, "--features", arguments.features, "--device", "cuda:0"]
+            [arguments.program, "forest", model, "--features", arguments.features, "--device", "cuda:0"]
             + ["--repeats", str(arguments.repeats), "--json", figures, "--rows", *map(str, arguments.rows)],
             check=True,
             stdout=subprocess.DEVNULL,
@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--features", required=True, type=Path)
-    parser.add_argument("--program", default="build/tensoa")
+    parser.add_argument("--program", default="build/tensoa-bench")
     parser.add_argument("--rows", nargs="+", type=int, default=[1, 16, 256, 1000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()

@@ -23,12 +23,12 @@
 
 #include "bench/harness.hpp"
 #include "bench/packing_baseline.hpp"
+#include "cli/generated_columns.hpp"
 #include "onnxruntime.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/pytorch/engines.hpp"
-#include "tools/generated_columns.hpp"
 
 namespace tensoa::peers {
 namespace {
@@ -73,7 +73,7 @@ class Comparison {
   /// Microseconds of a call of each, by name: of the processor's time, or on a GPU until all calls of a batch
   /// are done.
   ordered_json measure(const std::string& rows) {
-    tools::GeneratedColumns columns = columns_of(rows);
+    cli::GeneratedColumns columns = columns_of(rows);
     columns.fill(read_inputs(folder_ / fmt::format("inputs_{}.bin", rows), columns.binding()));
     std::vector<Variant> variants;
     const auto add = [&](const std::string& name, auto call) {
@@ -120,7 +120,7 @@ class Comparison {
   const ordered_json& notes() const { return notes_; }
 
  private:
-  tools::GeneratedColumns columns_of(const std::string& rows) const {
+  cli::GeneratedColumns columns_of(const std::string& rows) const {
     std::vector<std::size_t> all;
     std::istringstream text(rows);
     for (std::string one; std::getline(text, one, ':');) all.push_back(std::stoul(one));
@@ -128,7 +128,7 @@ class Comparison {
     return {description_, all, 0, 1, queue_};
   }
 
-  static void write_answers(const tools::GeneratedColumns& columns,
+  static void write_answers(const cli::GeneratedColumns& columns,
                             const std::filesystem::path& file) {
     std::ofstream stream(file, std::ios::binary);
     for (std::size_t i = 0; i < columns.binding().outputs.size(); ++i) {

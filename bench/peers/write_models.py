@@ -39,7 +39,7 @@ def export(module, arguments, names, path, free):
 
 
 def write_perceptron(packages, path):
-    """The perceptron of `tensoa bench forward`; returns the module."""
+    """The perceptron of `tensoa-bench forward`; returns the module."""
     module = torch.jit.load(packages / "mlp.pt").eval()
     plain = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64), torch.nn.ReLU(),
                                 torch.nn.Linear(64, 2))  # fmt: skip

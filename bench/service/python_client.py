@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The official Python client, for `tensoa bench service`: python_client.py HOST:PORT
+"""The official Python client, for `tensoa-bench service`: python_client.py HOST:PORT
 
 Reads lines "MODEL FLOATS CALLS IN_FLIGHT" and runs that number of calls, each with a column of float32. Prints the wall time and the
 processor time of all calls, in microseconds. One call in flight: `infer`; more: `async_infer`.

@@ -7,7 +7,7 @@
         --binding build/mlp/binding.json --json benchmarks/results/triton-backend.json
 
 Both models are deployed by `tensoa deploy` into one real server, with two instances each, and get the same prebuilt bytes by
-gRPC from `tensoa bench service`, in turns: a client in Python takes longer for a request than the server. The environment
+gRPC from `tensoa-bench service`, in turns: a client in Python takes longer for a request than the server. The environment
 needs nvidia-pytriton, tritonclient[grpc] and onnxruntime.
 """
 
@@ -116,7 +116,7 @@ def main():
         try:
             difference = float(np.abs(np.subtract(*answers(port, NAMES))).max())
             environment = {**os.environ, "TENSOA_TEST_TRITON": f"127.0.0.1:{port}"}
-            command = [program, "bench", "service", "--repeats", str(options.repeats), "--json", options.json]
+            command = [ROOT / "build" / "tensoa-bench", "service", "--repeats", str(options.repeats), "--json", options.json]
             subprocess.run(command, check=True, env=environment)
         except Exception:
             print((folder / "log").read_text()[-3000:], file=sys.stderr)

@@ -50,8 +50,7 @@ std::vector<ResultRow> bench_accuracy(const BenchOptions& options) {
       rows.push_back(compare(edges.const_view(), reference, devices[i]));
     }
   }
-  if (rows.empty())
-    throw InputError("bench accuracy: no event has candidate edges; nothing to compare");
+  if (rows.empty()) throw InputError("accuracy: no event has candidate edges; nothing to compare");
   return rows;
 }
 

@@ -145,8 +145,7 @@ std::vector<ResultRow> bench_forward(const BenchOptions& options) {
     }
   }
   if (rows.empty()) {
-    throw InputError(
-        "bench forward: no rows and no event with candidate edges; nothing to measure");
+    throw InputError("forward: no rows and no event with candidate edges; nothing to measure");
   }
   return rows;
 }

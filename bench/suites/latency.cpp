@@ -12,11 +12,11 @@
 
 #include "bench/gpu_probe.hpp"
 #include "bench/suites/suites.hpp"
+#include "cli/generated_columns.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/package/options.hpp"
-#include "tools/generated_columns.hpp"
 
 namespace tensoa::bench {
 namespace {
@@ -33,7 +33,7 @@ struct EventBuffer {
               std::size_t rows, std::uint64_t event, const Queue& queue)
       : columns(description, rows, 0, 1, queue, event), plan(model.plan(columns.binding())) {}
 
-  tools::GeneratedColumns columns;
+  cli::GeneratedColumns columns;
   detail::Planned plan;
 };
 
@@ -115,7 +115,7 @@ std::vector<ResultRow> bench_latency(const BenchOptions& options) {
   for (const std::string& file : options.inputs) {
     const package::ModelDescription description = package::inspect(file);
     if (!description.binding) {
-      throw InputError("bench latency: " + file +
+      throw InputError("latency: " + file +
                        ": does not say which columns it reads; expected a package or a tree file");
     }
     for (const std::size_t n : options.rows) {

@@ -18,6 +18,7 @@
 #include "bench/packing_baseline.hpp"
 #include "bench/peers/onnxruntime.hpp"
 #include "bench/suites/suites.hpp"
+#include "cli/generated_columns.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/events/edge_scorer.hpp"
 #include "tensoa/merge/device_event.hpp"
@@ -27,7 +28,6 @@
 #include "tensoa/track/edge_scorer.hpp"
 #include "tensoa/track/event_source.hpp"
 #include "tensoa/track/graph_builder.hpp"
-#include "tools/generated_columns.hpp"
 
 namespace tensoa::bench {
 namespace {
@@ -60,7 +60,7 @@ class RowsCase final : public Case {
   const Binding& binding() const override { return columns_.binding(); }
 
  private:
-  tools::GeneratedColumns columns_;
+  cli::GeneratedColumns columns_;
 };
 
 template <template <template <class> class> class Layout>
@@ -430,14 +430,14 @@ class PathBench {
     for (const std::string& file : options.models)
       models_.emplace_back(file, CompilationType::kAny, ModelOptions{});
     if (!options.onnxruntime.empty() && !device_.is_cpu())
-      throw ConfigError("bench path: --onnxruntime runs on the CPU; give --device cpu");
+      throw ConfigError("path: --onnxruntime runs on the CPU; give --device cpu");
   }
 
   void run_rows() {
     const std::string& file = options_.models.front();
     const package::ModelDescription description = package::inspect(file);
     if (!description.binding) {
-      throw InputError("bench path: " + file +
+      throw InputError("path: " + file +
                        ": does not say which columns it reads; expected a package");
     }
     for (const std::size_t n : options_.rows) {
@@ -470,8 +470,8 @@ class PathBench {
   std::vector<ResultRow> take() {
     if (!rows_.empty()) return std::move(rows_);
     throw InputError(options_.of == "rows"
-                         ? "bench path: no rows; nothing to measure"
-                         : "bench path: no event has candidate edges; nothing to measure");
+                         ? "path: no rows; nothing to measure"
+                         : "path: no event has candidate edges; nothing to measure");
   }
 
  private:

@@ -23,8 +23,7 @@ ReadWithArrow find_arrow() {
   void* const found =
       find_in_own_library("libtensoa_bench_arrow.so", "tensoa_bench_read_with_arrow", why);
   if (found != nullptr) return reinterpret_cast<ReadWithArrow>(found);
-  throw LoadError("bench reading: libtensoa_bench_arrow.so is expected next to the program: " +
-                  why);
+  throw LoadError("reading: libtensoa_bench_arrow.so is expected next to the program: " + why);
 }
 
 }  // namespace

@@ -568,8 +568,7 @@ std::vector<ResultRow> bench_scaling(const BenchOptions& options) {
                         }});
   }
   if (subjects.empty()) {
-    throw InputError(
-        "bench scaling: no rows and no event with candidate edges; nothing to measure");
+    throw InputError("scaling: no rows and no event with candidate edges; nothing to measure");
   }
   std::vector<ResultRow> rows;
   if (device.is_cpu() || options.device == "auto") {

@@ -41,8 +41,7 @@ std::unique_ptr<PlainClient> make_plain_client(const std::string& server) {
   void* const make =
       find_in_own_library("libtensoa_bench_grpc.so", "tensoa_make_plain_client", why);
   if (make == nullptr) {
-    throw LoadError("bench service: libtensoa_bench_grpc.so is expected next to the program: " +
-                    why);
+    throw LoadError("service: libtensoa_bench_grpc.so is expected next to the program: " + why);
   }
   return std::unique_ptr<PlainClient>(
       reinterpret_cast<PlainClient* (*)(const char*)>(make)(server.c_str()));
@@ -225,7 +224,7 @@ class PythonClient {
     close(from[1]);
     commands_ = fdopen(to[1], "w");
     answers_ = fdopen(from[0], "r");
-    if (error != 0) throw ConfigError("bench service: " + python + " does not start");
+    if (error != 0) throw ConfigError("service: " + python + " does not start");
   }
   ~PythonClient() {
     std::fclose(commands_);
@@ -240,7 +239,7 @@ class PythonClient {
     std::fflush(commands_);
     Times times;
     if (std::fscanf(answers_, "%lf %lf", &times.wall, &times.processor) != 2) {
-      throw ConfigError("bench service: bench/service/python_client.py has failed");
+      throw ConfigError("service: bench/service/python_client.py has failed");
     }
     return times;
   }
@@ -323,7 +322,7 @@ class Bench {
     forward();
     for (std::size_t i = 0; i < answers; ++i) {
       if (call.out().view().x[i] != call.in().view().x[i] || answer[i] != call.in().view().x[i]) {
-        throw EngineError("bench service: an answer of " + name + " is wrong");
+        throw EngineError("service: an answer of " + name + " is wrong");
       }
     }
     measure(rows_, {name, n, 1, ""},
@@ -358,7 +357,7 @@ class Bench {
       model->forward(queue_, call->plan());
       for (std::size_t i = 0; i < answers; ++i) {
         if (call->out().view().x[i] != static_cast<float>(i % 1000)) {
-          throw EngineError("bench service: an answer of " + name + " is wrong");
+          throw EngineError("service: an answer of " + name + " is wrong");
         }
       }
     }
@@ -480,7 +479,7 @@ std::vector<ResultRow> bench_service(const BenchOptions& options) {
   }
   if (servers.empty()) {
     throw ConfigError(
-        "bench service: no server; give --server HOST:PORT, or run the command in "
+        "service: no server; give --server HOST:PORT, or run the command in "
         "tests/service/run.py --triton mlp energy identity head -- COMMAND");
   }
   remote::register_engines();

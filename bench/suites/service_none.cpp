@@ -7,7 +7,7 @@ namespace tensoa::bench {
 
 std::vector<ResultRow> bench_service(const BenchOptions& /*options*/) {
   throw ConfigError(
-      "bench service: this build has no models of servers; configure with TENSOA_REMOTE=ON");
+      "service: this build has no models of servers; configure with TENSOA_REMOTE=ON");
 }
 
 }  // namespace tensoa::bench

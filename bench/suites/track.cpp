@@ -255,7 +255,7 @@ std::vector<ResultRow> bench_track(const BenchOptions& options) {
   const Queue queue(parse_device(options.device));
   const Device device = queue.device();
   if (device.is_cpu() || !track::DeviceEvent::is_supported(device)) {
-    throw ConfigError("bench track: got " + to_string(device) +
+    throw ConfigError("track: got " + to_string(device) +
                       ", expected a GPU that this build has tracking kernels for (configure with "
                       "nvcc)");
   }

@@ -16,7 +16,7 @@ namespace tensoa::forest {
 namespace {
 
 /// Below this many rows they are evaluated one by one. Rows of full trees cost as much as a block of 64 rows
-/// from 9 to 12 rows on, those of deep trees from about 4 rows on. Measured on AVX2: `tensoa bench forest`.
+/// from 9 to 12 rows on, those of deep trees from about 4 rows on. Measured on AVX2: `tensoa-bench forest`.
 std::int64_t few_rows(const Compiled& forest) noexcept {
   constexpr std::int64_t kOfFullTrees = 10;
   constexpr std::int64_t kOfDeepTrees = 4;

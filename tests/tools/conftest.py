@@ -15,6 +15,7 @@ import torch
 ROOT = Path(__file__).parents[2]
 SHARED_DATA = Path(os.environ.get("TENSOA_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PROGRAM = Path(os.environ.get("TENSOA_PROGRAM", ROOT / "build" / "tensoa"))
+BENCH = Path(os.environ.get("TENSOA_BENCH_PROGRAM", ROOT / "build" / "tensoa-bench"))
 PACKAGES = Path(os.environ.get("TENSOA_TEST_PACKAGES", ROOT / "build" / "tests" / "pytorch" / "packages"))
 TRACK_PACKAGES = Path(os.environ.get("TENSOA_TRACK_PACKAGES", ROOT / "build" / "tests" / "track" / "packages"))
 FUSED_PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "tests" / "package" / "packages"))
@@ -28,9 +29,9 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:`torch.jit")
 
 
-def tensoa(*arguments, **options):
+def tensoa(*arguments, program=PROGRAM, **options):
     """Runs the program to its end, whatever its exit status."""
-    command = [PROGRAM, *(str(argument) for argument in arguments)]
+    command = [program, *(str(argument) for argument in arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
@@ -46,12 +47,12 @@ def succeed(*arguments, **options):
     return done
 
 
-def refuse(*arguments, says, **options):
+def refuse(*arguments, says, program=PROGRAM, **options):
     """Runs the program, which must end with status 2 and one line on stderr that has all of `says` in it."""
-    done = tensoa(*arguments, **options)
+    done = tensoa(*arguments, program=program, **options)
     lines = done.stderr.splitlines()
     assert (done.returncode, len(lines)) == (2, 1), done.stderr
-    assert lines[0].startswith("tensoa: ") and len(lines[0]) < 800
+    assert lines[0].startswith(f"{program.name}: ") and len(lines[0]) < 800
     for part in says:
         assert part in lines[0]
     return done

@@ -214,13 +214,6 @@ def test_without_torch_models_that_need_it_are_refused_and_others_run(tmp_path, 
     assert subprocess.run([alone, "inspect", package("fused.pt2")], capture_output=True).returncode == 0
 
 
-def test_benchmarks_refuse_it_too(tmp_path, out):
-    path = save(ScoreForEachHit(), tmp_path / "model.pt")
-    for bench in ("path", "accuracy"):
-        refuse("bench", bench, "--model", path, "--json", out / "bench.json", says=["model.pt", EXPECTED])
-        assert names_in(out) == []
-
-
 class FailsWithoutNoise(nn.Module):
     """A model that fits, but not every event."""
 

@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from conftest import PROGRAM, names_in, outputs, refuse, succeed, tensoa
+from conftest import BENCH, PROGRAM, names_in, outputs, refuse, succeed, tensoa
 
 ONE_EVENT = "generate:1:1:20"
 USAGE = "`tensoa --help` lists what there is"
 
 
-def usage(subcommand):
-    return f"`tensoa {subcommand} --help` lists what there is"
+def usage(subcommand, program="tensoa"):
+    return f"`{program} {subcommand} --help` lists what there is"
 
 
 def test_files_of_columns_need_arrow_and_nothing_else_does(tmp_path):
@@ -56,9 +56,6 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
         ([], ["subcommand is required", USAGE]),
         (["tarck"], ['"tarck" is unknown; the nearest is track; ', USAGE]),
         (["--verison"], ['"--verison" is unknown; the nearest is --version; ', USAGE]),
-        (["bench"], ["subcommand is required", usage("bench")]),
-        (["bench", "pth"], ['"pth" is unknown; the nearest is path; ', usage("bench")]),
-        (["bench", "path", "--repaets", "3"], ['"--repaets" is unknown; the nearest is --repeats; ', usage("bench path")]),
         (["track"], ["INPUT is required", usage("track")]),
         (["graph", ONE_EVENT], ["--output is required", usage("graph")]),
         (["describe"], ["--output is required", usage("describe")]),
@@ -71,11 +68,8 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
         ([*TRACK, ONE_EVENT, "--threads", "-2"], ["--threads", "-2 not in range 1 to 1024"]),
         ([*TRACK, ONE_EVENT, "--cut", "1.5"], ["--cut", "got 1.5", "expected 0 to 1"]),
         ([*TRACK, ONE_EVENT, "--cut", "nan"], ["--cut", "got nan", "expected 0 to 1"]),
-        (["bench", "path", *WITH_MODEL, "--repeats", "0"], ["--repeats", "0 not in range"]),
         ([*TRACK, ONE_EVENT, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
         ([*TRACK, ONE_EVENT, "--device", "abacus"], ['"abacus" is unknown', "expected auto, cpu or cuda:N"]),
-        (["bench", "path", *WITH_MODEL, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
-        (["bench", "accuracy", *WITH_MODEL, "generate:1:1:0"], ["no event has candidate edges"]),
         *(
             ([*TRACK, f"generate:{text}"], [f'"generate:{text}"', GENERATE])
             for text in ("", "0", "ten", "1:2:3:4")
@@ -85,7 +79,6 @@ GENERATE = "expected generate:EVENTS[:SEED[:PARTICLES]]"
             ['"b.json" stands behind no option', "expected tensoa describe --output OUTPUT"],
         ),
         (["graph", "generate:0", "--output", "graphs"], ['"generate:0"', GENERATE]),
-        (["bench", "track", *WITH_MODEL, "--edge-room", "nan"], ["--edge-room", "got nan, expected a number, 1 to 100"]),
     ],
     ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else None,
 )
@@ -170,13 +163,6 @@ def test_graph_folder_that_cannot_be_made_is_refused(out, read_only):
     assert names_in(out) == ["file"]
 
 
-def test_benchmark_file_that_cannot_be_written_is_refused(out, model):
-    """Before the measurement."""
-    path = out / "none" / "bench.json"
-    says = [f"cannot write {path}: No such file or directory"]
-    refuse("bench", "path", "generate:1000", "--model", model, "--json", path, says=says)
-
-
 def test_file_that_was_there_stays_when_the_run_fails(out, model):
     for argument in outputs(out)[1::2]:
         argument.write_text("as it was")
@@ -185,30 +171,31 @@ def test_file_that_was_there_stays_when_the_run_fails(out, model):
     assert {path.read_text() for path in out.iterdir()} == {"as it was"}
 
 
-SUBCOMMANDS = ["track", "graph", "infer", "check", "inspect", "deploy", "describe", "top", "bench path", "bench track", "compile"]
+SUBCOMMANDS = ["track", "graph", "infer", "check", "inspect", "deploy", "describe", "top", "compile"]
 
 
-@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
-def test_every_misspelt_option_is_told_the_right_one(subcommand):
+@pytest.mark.parametrize(
+    ("program", "subcommand"),
+    [*((PROGRAM, name) for name in SUBCOMMANDS), (BENCH, "path"), (BENCH, "track")],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_every_misspelt_option_is_told_the_right_one(program, subcommand):
     """Two neighbouring letters in the other order; the option is not there by another name."""
-    options = set(re.findall(r"--([a-z-]{5,})", re.split("[Oo]ptions:\n", help_of(subcommand), maxsplit=1)[1]))
-    right = {option for option in options if f"--{option}" in option_names(subcommand)}
+    text = succeed(subcommand, "--help", env=WITH_PYTHON, program=program).stdout
+    options = set(re.findall(r"--([a-z-]{5,})", re.split("[Oo]ptions:\n", text, maxsplit=1)[1]))
+    right = {option for option in options if f"--{option}" in option_names(text)}
     assert right
     for option in right - {"help"}:
         at = next(i for i in range(1, len(option) - 1) if option[i] != option[i + 1])
         wrong = option[:at] + option[at + 1] + option[at] + option[at + 2 :]
-        done = tensoa(*subcommand.split(), f"--{wrong}", env=WITH_PYTHON)
-        assert done.returncode == 2 and f'"--{wrong}" is unknown; the nearest is --{option}; {usage(subcommand)}' in done.stderr
+        done = tensoa(subcommand, f"--{wrong}", env=WITH_PYTHON, program=program)
+        says = f'"--{wrong}" is unknown; the nearest is --{option}; {usage(subcommand, program.name)}'
+        assert done.returncode == 2 and says in done.stderr
 
 
-def help_of(subcommand):
-    return succeed(*subcommand.split(), "--help", env=WITH_PYTHON).stdout
-
-
-def option_names(subcommand):
-    """The names at the beginnings of the lines of the help."""
-    lines = help_of(subcommand).splitlines()
-    return {name for line in lines for name in re.findall(r"--[a-z-]+", line[:30]) if line.startswith("  -")}
+def option_names(text):
+    """The names at the beginnings of the lines of a help."""
+    return {name for line in text.splitlines() for name in re.findall(r"--[a-z-]+", line[:30]) if line.startswith("  -")}
 
 
 def test_a_wrong_option_of_compile_does_not_make_others_wrong(out):
@@ -224,7 +211,7 @@ def test_every_help_of_a_model_names_all_kinds_that_the_command_takes():
 
 
 def test_help_and_version_are_no_errors():
-    for command in ([], ["track"], ["graph"], ["bench"], ["bench", "path"]):
+    for command in ([], ["track"], ["graph"]):
         assert "Usage: " in succeed(*command, "--help").stdout
     assert "torch" in succeed("--version").stdout
 

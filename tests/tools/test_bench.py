@@ -1,18 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The files that `tensoa bench` writes."""
+"""The files that `tensoa-bench` writes, and wrong calls of it: one line, status 2."""
 
 import json
 import os
 import shutil
+import subprocess
 import sys
+from functools import partial
 
+import conftest
 import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 import torch
-from conftest import ROOT, names_in, package, refuse, save, straight_tracks, succeed, tensoa
+from conftest import BENCH, ROOT, names_in, package, save, straight_tracks
+
+succeed, refuse, run = (partial(call, program=BENCH) for call in (conftest.succeed, conftest.refuse, conftest.tensoa))
 
 ROW = {"variant": str, "device": str, "n": int, "threads": int}
 TIMES = {"median_us": float, "min_us": float, "max_us": float}
@@ -22,12 +27,12 @@ def bench(out, name, *arguments, device="cpu"):
     """The rows of the file; what stands beside them is checked."""
     path = out / "bench.json"
     arguments = [str(argument) for argument in (*arguments, "--device", device)]
-    succeed("bench", name, *arguments, "--json", path)
+    succeed(name, *arguments, "--json", path)
     assert names_in(out) == ["bench.json"]
     result = json.loads(path.read_text())
     assert set(result) == {"bench", "command", "machine", "versions", "rows"}
     assert result["bench"] == name
-    assert " ".join(("bench", name, *arguments)) in result["command"]
+    assert " ".join(("tensoa-bench", name, *arguments)) in result["command"]
     assert set(result["machine"]) == {"cpu", "cores", "gpus"}
     assert set(result["versions"]) == {"tensoa", "torch", "compiler"}
     return result["rows"]
@@ -106,22 +111,22 @@ def test_path_of_rows(out):
 def test_path_refuses_a_model_of_another_application(out, tmp_path):
     hits, rows = package("edge_network-cpu.pt2"), package("mlp-cpu.pt2")
     near = save(Near(), tmp_path / "near.pt")
-    refuse("bench", "path", "--of", "fragments", "--model", hits, says=["edge_network-cpu.pt2", "expected forward(x [n, 29]"])
-    refuse("bench", "path", "--model", rows, says=["mlp-cpu.pt2", "expected forward(x [n_hits, 3]"])
-    refuse("bench", "path", "--of", "rows", "--model", near, says=["near.pt", "expected a package"])
+    refuse("path", "--of", "fragments", "--model", hits, says=["edge_network-cpu.pt2", "expected forward(x [n, 29]"])
+    refuse("path", "--model", rows, says=["mlp-cpu.pt2", "expected forward(x [n_hits, 3]"])
+    refuse("path", "--of", "rows", "--model", near, says=["near.pt", "expected a package"])
 
 
 def test_path_refuses_what_it_cannot_measure(out, our_model):
     with_model = ("--model", our_model)
-    refuse("bench", "path", "--of", "fragments", "generate:1:1:0", "--model", our_model, says=["no event has candidate edges"])
-    refuse("bench", "path", "--of", "rows", "--model", package("mlp-cpu.pt2"), "--rows", 0, says=["no rows"])
-    refuse("bench", "path", "--of", "rows", says=["--model", "expects a package"])
-    refuse("bench", "path", "generate:1", "--of", "rows", *with_model, says=["INPUT", "has no meaning with --of rows"])
-    refuse("bench", "path", "--of", "rows", *with_model, "--batch", 2, says=["--batch", "has no meaning with --of rows"])
-    refuse("bench", "path", *with_model, "--rows", 2, says=["--rows", "has no meaning with --of hits"])
-    refuse("bench", "path", *with_model, "--of", "fish", says=["--of", "fish"])
-    refuse("bench", "path", *with_model, "--batch", 0, says=["--batch", "0"])
-    without_library = tensoa("bench", "path", *with_model, "--device", "cpu", "--onnxruntime", "none.so")
+    refuse("path", "--of", "fragments", "generate:1:1:0", "--model", our_model, says=["no event has candidate edges"])
+    refuse("path", "--of", "rows", "--model", package("mlp-cpu.pt2"), "--rows", 0, says=["no rows"])
+    refuse("path", "--of", "rows", says=["--model", "expects a package"])
+    refuse("path", "generate:1", "--of", "rows", *with_model, says=["INPUT", "has no meaning with --of rows"])
+    refuse("path", "--of", "rows", *with_model, "--batch", 2, says=["--batch", "has no meaning with --of rows"])
+    refuse("path", *with_model, "--rows", 2, says=["--rows", "has no meaning with --of hits"])
+    refuse("path", *with_model, "--of", "fish", says=["--of", "fish"])
+    refuse("path", *with_model, "--batch", 0, says=["--batch", "0"])
+    without_library = run("path", *with_model, "--device", "cpu", "--onnxruntime", "none.so")
     assert without_library.returncode == 1 and "none.so: cannot open" in without_library.stderr
 
 
@@ -147,7 +152,7 @@ def test_latency_tells_the_tail_of_single_events(out):
 
 
 def test_latency_needs_to_know_the_columns(out, our_model):
-    refuse("bench", "latency", our_model, says=["bench latency", "does not say which columns it reads", "a package or a tree file"])
+    refuse("latency", our_model, says=["latency: ", "does not say which columns it reads", "a package or a tree file"])
 
 
 def test_binding_times_ours_beside_the_library_and_packing(out):
@@ -171,7 +176,7 @@ def test_binding_times_ours_beside_the_library_and_packing(out):
 
 @pytest.mark.parametrize("rows", ["-1", "many", "100000001"])
 def test_binding_refuses_impossible_rows(rows):
-    refuse("bench", "binding", "--rows", rows, says=["--rows", rows])
+    refuse("binding", "--rows", rows, says=["--rows", rows])
 
 
 @pytest.fixture
@@ -184,7 +189,7 @@ def forward_packages(tmp_path):
 
     folder = tmp_path / "packages"
     folder.mkdir()
-    succeed("bench", "describe-forward", folder)
+    succeed("describe-forward", folder)
     network = interaction_network.load(ROOT / "models" / "interaction_network.safetensors")
     for name, module in (("mlp", Mlp()), ("edge_network", network)):
         just_in_time.write(module, binding.load(folder / f"{name}.json"), folder / f"{name}-jit.pt2")
@@ -219,11 +224,11 @@ def test_forward_runs_every_variant_right(out, forward_packages):
 
 def test_forward_says_which_package_is_missing(forward_packages):
     (forward_packages / "mlp-cpu-fused.pt2").unlink()
-    refuse("bench", "forward", "--packages", forward_packages, says=["mlp-cpu-fused.pt2", "make bench-packages"])
+    refuse("forward", "--packages", forward_packages, says=["mlp-cpu-fused.pt2", "make bench-packages"])
 
 
 def test_forward_describes_what_its_packages_are_made_for(out):
-    succeed("bench", "describe-forward", out)
+    succeed("describe-forward", out)
     assert names_in(out) == ["edge_network.json", "exatrkx.json", "mlp.json"]
     mlp = json.loads((out / "mlp.json").read_text())
     assert [column["name"] for column in mlp["inputs"][0]["columns"]] == ["x", "y", "z"]
@@ -285,7 +290,7 @@ def test_scaling_on_gpus_stands_beside_its_ceilings(out):
 
 
 def test_scaling_says_what_its_figures_mean():
-    text = succeed("bench", "scaling", "--help").stdout
+    text = succeed("scaling", "--help").stdout
     for figure in ("linear", "empty_kernels", "full_gpu", "one_graph"):
         assert f"  {figure}_calls_per_s " in text
     assert "  ratio_full " in text
@@ -294,11 +299,11 @@ def test_scaling_says_what_its_figures_mean():
 def test_scaling_says_which_package_is_missing(forward_packages):
     (forward_packages / "mlp-cpu-fused.pt2").unlink()
     arguments = ("--packages", forward_packages, "--device", "cpu")
-    refuse("bench", "scaling", *arguments, says=["mlp-cpu-fused.pt2", "make bench-packages"])
+    refuse("scaling", *arguments, says=["mlp-cpu-fused.pt2", "make bench-packages"])
 
 
 def test_track_needs_a_gpu(our_model):
-    refuse("bench", "track", "generate:1", "--model", our_model, "--device", "cpu", says=["got cpu", "expected a GPU"])
+    refuse("track", "generate:1", "--model", our_model, "--device", "cpu", says=["got cpu", "expected a GPU"])
 
 
 def test_reading_of_tables_stands_beside_arrow(tmp_path):
@@ -308,10 +313,79 @@ def test_reading_of_tables_stands_beside_arrow(tmp_path):
     with pyarrow.ipc.new_file(tmp_path / "lists.arrow", table.schema) as file:
         file.write_table(table, max_chunksize=2)
     out = tmp_path / "reading.json"
-    succeed("bench", "pipeline", tmp_path / "lists.parquet", tmp_path / "lists.arrow", "--repeats", 1, "--json", out)
+    succeed("pipeline", tmp_path / "lists.parquet", tmp_path / "lists.arrow", "--repeats", 1, "--json", out)
     rows = json.loads(out.read_text())["rows"]
     assert [(row["model"], row["variant"]) for row in rows] == [(kind, variant) for kind in (".parquet", ".arrow") for variant in ("arrow", "events")]
     for row in rows:
         assert (row["n"], row["events"], row["stage"]) == (5 * len(event["x"]), 5, "read")
         assert row["bytes"] >= 3 * 8 * row["n"] and row["ns_per_byte"] > 0
-    refuse("bench", "pipeline", tmp_path / "none.parquet", says=["none.parquet"])
+    refuse("pipeline", tmp_path / "none.parquet", says=["none.parquet"])
+
+
+MODEL = "MODEL"  # stands for a model that fits
+WITH_MODEL = ["--model", MODEL]
+
+
+def usage(*subcommand):
+    return f"`{' '.join(('tensoa-bench', *subcommand))} --help` lists what there is"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], ["subcommand is required", usage()]),
+        (["pth"], ['"pth" is unknown; the nearest is path; ', usage()]),
+        (["path", "--repaets", "3"], ['"--repaets" is unknown; the nearest is --repeats; ', usage("path")]),
+        (["path", *WITH_MODEL, "--repeats", "0"], ["--repeats", "0 not in range"]),
+        (["path", *WITH_MODEL, "--device", "cuda:99"], ["device cuda:99 is not there; there is: cpu"]),
+        (["accuracy", *WITH_MODEL, "generate:1:1:0"], ["no event has candidate edges"]),
+        (["track", *WITH_MODEL, "--edge-room", "nan"], ["--edge-room", "got nan, expected a number, 1 to 100"]),
+        (["describe-forward", "here", "there"], ['"there" stands behind no option', "expected tensoa-bench describe-forward FOLDER"]),
+    ],
+    ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else None,
+)
+def test_wrong_call_is_refused(arguments, says, out, model):
+    refuse(*(model if argument == MODEL else argument for argument in arguments), says=says, cwd=out)
+    assert names_in(out) == []
+
+
+def test_file_that_cannot_be_written_is_refused_before_the_measurement(out, model):
+    path = out / "none" / "bench.json"
+    refuse("path", "generate:1000", "--model", model, "--json", path, says=[f"cannot write {path}: No such file or directory"])
+
+
+class ScoreForEachHit(torch.nn.Module):
+    def forward(self, x, edge_index):
+        return torch.sigmoid(x[:, 0])
+
+
+@pytest.mark.parametrize("name", ["path", "accuracy"])
+def test_a_model_that_does_not_fit_is_refused(name, tmp_path, out):
+    path = save(ScoreForEachHit(), tmp_path / "model.pt")
+    says = ["model.pt", "expected forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64"]
+    refuse(name, "--model", path, "--json", out / "bench.json", says=says)
+    assert names_in(out) == []
+
+
+def test_help_and_version_are_no_errors():
+    for command in ([], ["path"]):
+        assert "Usage: " in succeed(*command, "--help").stdout
+    assert "torch" in succeed("--version").stdout
+
+
+def test_tensors_of_torch_need_a_library_that_can_be_loaded(tmp_path):
+    alone = shutil.copy(BENCH, tmp_path)
+    (tmp_path / "libtensoa_bench_torch.so").touch()  # found first, and no library
+    run = partial(subprocess.run, capture_output=True, text=True, timeout=120, check=False)
+    done = run([alone, "binding", "--device", "cpu"], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    for part in ("tensoa-bench: binding: ", "libtensoa_bench_torch.so, expected next to the program", "file too short"):
+        assert part in done.stderr
+
+
+def test_the_program_that_is_installed_carries_no_benchmarks():
+    """Nor does the library of torch beside it."""
+    conftest.refuse("bench", "path", says=['"bench" is unknown'])
+    assert b"tensoa5bench" in BENCH.read_bytes()
+    for file in (conftest.PROGRAM, *conftest.PROGRAM.parent.glob("libtensoa_torch.so")):
+        assert b"tensoa5bench" not in file.read_bytes()

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/generated_columns.hpp"
 #include "command.hpp"
-#include "generated_columns.hpp"
 #include "seams/remote_seam.hpp"
 #include "seams/torch_seam.hpp"
 #include "tensoa/core/error.hpp"
@@ -299,7 +299,7 @@ class Results {
 
 /// The outputs of one call. @throws EngineError where memory was written that is not the model's own
 template <class Run>
-std::vector<std::vector<double>> outputs_of(const Side& side, const GeneratedColumns& columns,
+std::vector<std::vector<double>> outputs_of(const Side& side, const cli::GeneratedColumns& columns,
                                             std::size_t outputs, std::size_t rows, const Run& run) {
   run(columns.binding());
   if (const std::string block = columns.changed(); !block.empty()) {
@@ -352,7 +352,7 @@ Comparisons compare_recorded(const CheckCall& call, const Side& side) {
   }
   Comparisons compared(call.tolerance, recorded->tolerance);
   const auto compare = [&](const auto& one, std::size_t offset, std::size_t rows_of_call) {
-    GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
+    cli::GeneratedColumns columns(side.description, one.rows, offset, 1, side.queue);
     columns.fill(one.inputs);
     const auto outputs = outputs_of(
         side, columns, one.outputs.size(), one.rows,
@@ -450,13 +450,13 @@ int try_graphs(const CheckCall& call) {
   try {
     for (const std::size_t rows : call.rows) {
       const std::size_t outputs = side.description.outputs.size();
-      const GeneratedColumns first(side.description, rows, 0, 1, queue);
+      const cli::GeneratedColumns first(side.description, rows, 0, 1, queue);
       if (first.binding().is_empty()) continue;
       outputs_of(side, first, outputs, rows, [&](const Binding& binding) {
         with_graphs->warm_up(queue, binding, *prepared(binding));
       });
-      const GeneratedColumns replayed(side.description, rows, 1, 2, queue);
-      const GeneratedColumns plain(side.description, rows, 1, 3, queue);
+      const cli::GeneratedColumns replayed(side.description, rows, 1, 2, queue);
+      const cli::GeneratedColumns plain(side.description, rows, 1, 3, queue);
       compared.add(name_of_case(rows, 1), side.description,
                    outputs_of(side, replayed, outputs, rows,
                               [&](const Binding& binding) {
@@ -542,7 +542,7 @@ class Check {
                                                   const package::ModelDescription& description,
                                                   std::size_t rows, std::size_t offset) const {
     const std::uint64_t seed = &side == &first_ ? 1 : 2;
-    const GeneratedColumns columns(description, rows, offset, seed, side.queue);
+    const cli::GeneratedColumns columns(description, rows, offset, seed, side.queue);
     return outputs_of(side, columns, description.outputs.size(), rows,
                       [&](const Binding& binding) { side.model.forward(side.queue, binding); });
   }
@@ -616,8 +616,8 @@ void add_check_command(CLI::App& program, Action& action) {
           "--tolerance", call->tolerance,
           "The largest relative error that is right: ||a - b|| / ||b|| of a column (default: "
           "what the package was made for, or 3e-05)")
-      ->check(number_between(0, 1));
-  add_path_option(*command, "--json", call->json, "Write the figures to this file");
+      ->check(cli::number_between(0, 1));
+  cli::add_path_option(*command, "--json", call->json, "Write the figures to this file");
   add_server_options(*command, call->servers);
   command->callback([call, &action] {
     action = [call] {

@@ -24,7 +24,7 @@ bool is_there(const fs::path& path) {
 /// The folder that has the package "tensoa" of Python: of a checkout, of an installation, of a wheel.
 /// @throws ConfigError
 fs::path module_folder() {
-  const fs::path above = program_folder().parent_path();
+  const fs::path above = cli::program_folder().parent_path();
   std::string looked;
   for (const fs::path& folder :
        {above / "python", above / TENSOA_DATA / "python", above.parent_path()}) {
@@ -40,7 +40,7 @@ fs::path module_folder() {
 std::string python() {
   const char* const asked = std::getenv("TENSOA_PYTHON");
   if (asked != nullptr && *asked != '\0') return asked;
-  const fs::path of_checkout = program_folder().parent_path() / ".venv" / "bin" / "python";
+  const fs::path of_checkout = cli::program_folder().parent_path() / ".venv" / "bin" / "python";
   return is_there(of_checkout) ? of_checkout.string() : "python3";
 }
 

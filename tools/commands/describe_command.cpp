@@ -49,7 +49,7 @@ void add_describe_command(CLI::App& program, Action& action) {
       "Write the columns that `track` or `merge` gives its network and takes from it, for "
       "tensoa compile --binding");
   auto call = std::make_shared<DescribeCall>();
-  add_path_option(*command, "--output", call->output, "The .json file to write")->required();
+  cli::add_path_option(*command, "--output", call->output, "The .json file to write")->required();
   command
       ->add_option("--of", call->of,
                    "hits: the network of `tensoa track`; fragments: that of `tensoa merge`")

@@ -93,8 +93,8 @@ void add_graph_command(CLI::App& program, Action& action) {
                    "hits: events of `tensoa track`; fragments: those of `tensoa merge`")
       ->check(CLI::IsMember({"hits", "fragments"}))
       ->capture_default_str();
-  add_path_option(*command, "--output", call->output,
-                  "The folder to write to; made where it is missing")
+  cli::add_path_option(*command, "--output", call->output,
+                       "The folder to write to; made where it is missing")
       ->required();
   command->add_option(
       "--graph", call->graph,

@@ -48,8 +48,9 @@ void add_infer_command(CLI::App& program, Action& action) {
       ->add_option("--input,FILE", call.inputs,
                    "Files .parquet, .arrow, .ipc, .feather, .csv, .csv.gz, or folders of them")
       ->required();
-  add_path_option(*command, "--output", call.output,
-                  "Write the answers to this file: .parquet, .arrow or .csv; - for stdout, as CSV")
+  cli::add_path_option(
+      *command, "--output", call.output,
+      "Write the answers to this file: .parquet, .arrow or .csv; - for stdout, as CSV")
       ->required();
   command
       ->add_option("--columns", call.choice.columns,
@@ -107,8 +108,8 @@ void add_infer_command(CLI::App& program, Action& action) {
                    "Rows that a thread has in memory at a time, at most")
       ->check(CLI::Range(std::size_t{1}, kMostRows))
       ->capture_default_str();
-  add_path_option(*command, "--json", call.json,
-                  "Write the figures of the run; - for stdout, the table is then on stderr");
+  cli::add_path_option(*command, "--json", call.json,
+                       "Write the figures of the run; - for stdout, the table is then on stderr");
   add_server_options(*command, call.servers);
   add_fallback_option(*command, call.servers);
   command->callback([options, &action] {

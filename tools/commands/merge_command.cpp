@@ -173,7 +173,7 @@ void add_merge_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand(
       "merge", "Calorimeter fragments to particles: candidate graph, network, joined fragments");
   auto call = std::make_shared<EventCall>();
-  call->model = default_model("merge");
+  call->model = cli::default_model("merge");
   call->min_score = merge::PipelineOptions{}.min_score;
   add_event_options(
       *command, *call,

@@ -143,7 +143,7 @@ void add_top_command(CLI::App& program, Action& action) {
   auto call = std::make_shared<TopCall>();
   command->add_option("URL", call->url, "grpc://HOST:PORT[,HOST:PORT...]/MODEL")->required();
   command->add_option("--interval", call->interval, "Seconds between two lines")
-      ->check(number_between(0.1, 3600))
+      ->check(cli::number_between(0.1, 3600))
       ->capture_default_str();
   CLI::Option* once =
       command->add_flag("--once", call->is_once, "Print what happens in one interval, and end");

@@ -112,7 +112,7 @@ void add_track_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand(
       "track", "Tracker hits to tracks: candidate graph, network, connected hits");
   auto call = std::make_shared<TrackCall>();
-  call->model = default_model();
+  call->model = cli::default_model();
   add_event_options(*command, *call,
                     "Event files (CSV, Parquet, Arrow), folders of them, or "
                     "generate:EVENTS[:SEED[:PARTICLES]]",

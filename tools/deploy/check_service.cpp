@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "generated_columns.hpp"
+#include "cli/generated_columns.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model.hpp"
 #include "tensoa/package/file_kind.hpp"
@@ -24,7 +24,7 @@ constexpr std::size_t kMadeUp[] = {1, 33, 4097};
 
 /// The bits of all outputs: numbers of 64 bits hold those of every type that columns have, but for integers
 /// above 2^53.
-std::vector<std::uint64_t> bits_of(const GeneratedColumns& columns, std::size_t outputs) {
+std::vector<std::uint64_t> bits_of(const cli::GeneratedColumns& columns, std::size_t outputs) {
   std::vector<std::uint64_t> bits;
   for (std::size_t i = 0; i < outputs; ++i) {
     for (const double number : columns.output(i))
@@ -52,7 +52,7 @@ bool answers_equally(const std::string& file, const std::string& url, const Mode
   std::size_t unequal = 0;
   const auto compare = [&](std::size_t rows, const std::vector<std::vector<std::byte>>* inputs) {
     const auto run = [&](const auto& model, std::uint64_t seed) {
-      GeneratedColumns columns(description, rows, 0, seed, queue);
+      cli::GeneratedColumns columns(description, rows, 0, seed, queue);
       if (inputs != nullptr) columns.fill(*inputs);
       model.forward(queue, columns.binding());
       return bits_of(columns, description.outputs.size());

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "generated_columns.hpp"
+#include "cli/generated_columns.hpp"
 #include "seconds.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/package/described_columns.hpp"
@@ -392,7 +392,7 @@ void InferCaller::filter(const TableChunk& chunk, const InferColumns& columns, I
 RowDependence row_dependence(const Model<>& model, const package::ModelDescription& description,
                              const Queue& queue) {
   RowDependence of_columns =
-      model.row_dependence(GeneratedColumns(description, 1, 0, 1, queue).binding());
+      model.row_dependence(cli::GeneratedColumns(description, 1, 0, 1, queue).binding());
   // Servers may have changed since they were asked.
   if (description.is_served || of_columns.answer != RowDependence::Answer::kUnknown) {
     return of_columns;

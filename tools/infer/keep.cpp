@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "numbers.hpp"
+#include "cli/numbers.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::tools {
@@ -103,7 +103,7 @@ void apply(const KeepCondition& comparison, const std::byte* data, DType dtype,
   }
   const std::size_t size = size_of(dtype);
   apply_to(
-      comparison, [=](std::size_t i) { return number_at(data + i * size, dtype); }, keep);
+      comparison, [=](std::size_t i) { return cli::number_at(data + i * size, dtype); }, keep);
 }
 
 }  // namespace tensoa::tools

@@ -13,9 +13,6 @@
 
 namespace tensoa::tools {
 
-/// Makes models of servers known, where the build has them; messages about them name the options of `command`.
-void register_remote(const CLI::App& command);
-
 /// Options for `model`: of a URL how its servers are reached, of a file none.
 /// @param other of the same command, which the options may be for; empty: none
 /// @throws ConfigError for options where neither is a URL, and as headers_of

@@ -12,12 +12,6 @@
 
 namespace tensoa::tools {
 
-/// Makes all engines of the build known.
-void register_engines();
-
-/// The version of torch that was built with; empty in a build without it.
-std::string torch_version();
-
 /// What models need on one device, in bytes, as pytorch::ModelMemory.
 struct MemoryOfCall {
   std::size_t weights = 0;

@@ -28,5 +28,4 @@ MemoryOfCall measure_memory(Device device, const std::function<void()>& call) {
 extern "C" __attribute__((visibility("default")))
 const tensoa::tools::TorchTools tensoa_torch_tools{
     .memory_of_call = tensoa::tools::measure_memory,
-    .make_tensors = tensoa::bench::make_tensors,
 };

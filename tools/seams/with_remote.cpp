@@ -28,25 +28,6 @@ namespace {
 using remote::ServerFigures;
 using remote::ServerStatistics;
 
-const CLI::App* chosen_command = nullptr;
-
-/// As options_for() sets them.
-constexpr std::array<std::pair<std::string_view, const char*>, 7> kOptions{
-    {{"ca_file", "--ca"},
-     {"certificate_file", "--cert"},
-     {"key_file", "--key"},
-     {"token_file", "--token"},
-     {"headers", "--header"},
-     {"fallback", "--fallback"},
-     {"deadline", "--deadline"}}};
-
-std::string name_of_option(std::string_view member) {
-  for (const auto& [known, option] : kOptions) {
-    if (known == member && chosen_command->get_option_no_throw(option) != nullptr) return option;
-  }
-  return {};
-}
-
 /// No server is waited for longer than a second.
 std::vector<ServerFigures> ask_servers(const std::string& model, remote::Options options) {
   options.attempt_deadline = std::chrono::milliseconds(1000);
@@ -108,12 +89,6 @@ nlohmann::json to_json(const ServerStatistics& server,
 }
 
 }  // namespace
-
-void register_remote(const CLI::App& command) {
-  remote::register_engines();
-  chosen_command = &command;
-  remote::set_option_names(name_of_option);
-}
 
 ModelOptions options_for(const std::string& model, const ServerOptions& options,
                          const std::string& other) {

@@ -6,8 +6,6 @@
 
 namespace tensoa::tools {
 
-void register_remote(const CLI::App& /*command*/) {}
-
 void add_top_command(CLI::App& /*program*/, Action& /*action*/) {}
 
 ModelOptions options_for(const std::string& /*model*/, const ServerOptions& options,

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "generated_columns.hpp"
+#include "cli/generated_columns.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,11 +9,11 @@
 #include <cstring>
 #include <limits>
 
-#include "numbers.hpp"
+#include "cli/numbers.hpp"
 #include "tensoa/events/impl/random.hpp"
 #include "tensoa/package/described_columns.hpp"
 
-namespace tensoa::tools {
+namespace tensoa::cli {
 namespace {
 
 template <class T>
@@ -203,4 +203,4 @@ std::string GeneratedColumns::changed() const {
   return {};
 }
 
-}  // namespace tensoa::tools
+}  // namespace tensoa::cli

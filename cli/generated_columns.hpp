@@ -11,7 +11,7 @@
 #include "tensoa/engine/model_metadata.hpp"
 #include "tensoa/package/inspect.hpp"
 
-namespace tensoa::tools {
+namespace tensoa::cli {
 
 /// Memory for the columns that a package was made for, filled with made-up numbers: floats in [-2, 2),
 /// integers that are rows of the smallest input collection. The same arguments give the same numbers on
@@ -68,4 +68,4 @@ class GeneratedColumns {
   Binding binding_;
 };
 
-}  // namespace tensoa::tools
+}  // namespace tensoa::cli

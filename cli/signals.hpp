@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace tensoa::tools {
+#include <string_view>
+
+namespace tensoa::cli {
 
 /// Sees to it that a signal leaves nothing half-written behind. SIGINT, SIGTERM and SIGHUP remove the
 /// temporary files of outputs, say so in one line on stderr, and end the process as they would have
 /// without this (a shell calls that 130, 143 and 129); one that was ignored before, as by nohup, stays
 /// ignored. A file beyond the limit of sizes (`ulimit -f`) becomes an error of the write instead of
 /// SIGXFSZ.
-void handle_signals();
+/// @param program its name, which begins the lines; the memory lives as long as the process
+void handle_signals(std::string_view program);
 
 /// While it lives, the first SIGINT or SIGTERM only says so in one line and sets signal(); the next one ends the process as
 /// handle_signals() says. One at a time.
@@ -27,4 +30,4 @@ class GracefulStop {
   static void end_by_signal();
 };
 
-}  // namespace tensoa::tools
+}  // namespace tensoa::cli

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "numbers.hpp"
+#include "cli/numbers.hpp"
 
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-namespace tensoa::tools {
+namespace tensoa::cli {
 namespace {
 
 template <class T>
@@ -57,4 +57,4 @@ double number_at(const std::byte* place, DType dtype) {
   return 0;
 }
 
-}  // namespace tensoa::tools
+}  // namespace tensoa::cli

@@ -6,9 +6,9 @@
 
 #include "tensoa/core/dtype.hpp"
 
-namespace tensoa::tools {
+namespace tensoa::cli {
 
 /// Returns the number of `dtype` at a place in memory.
 double number_at(const std::byte* place, DType dtype);
 
-}  // namespace tensoa::tools
+}  // namespace tensoa::cli

@@ -9,15 +9,19 @@
 #include <vector>
 
 #include "bench/suites/suites.hpp"
-#include "command.hpp"
-#include "seams/torch_seam.hpp"
+#include "cli/demo_models.hpp"
+#include "cli/engines.hpp"
+#include "cli/program.hpp"
 #include "tensoa/core/output_file.hpp"
 
-namespace tensoa::tools {
+// The program tensoa-bench.
+
+namespace tensoa::bench {
 namespace {
 
-using bench::BenchOptions;
-using bench::ResultRow;
+using cli::Action;
+using cli::default_model;
+using cli::kSuccess;
 
 using Suite = std::vector<ResultRow> (*)(const BenchOptions& options);
 
@@ -28,11 +32,11 @@ struct Call {
 
 /// Adds a benchmark with the options that all have.
 /// @return the subcommand and its options, so that the caller can add some
-std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
+std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& program, Action& action,
                                               const std::string& command_line,
                                               const std::string& name, const std::string& help,
                                               Suite suite) {
-  CLI::App* sub = command.add_subcommand(name, help);
+  CLI::App* sub = program.add_subcommand(name, help);
   auto call = std::make_shared<Call>();
   sub->add_option(
          "--device", call->options.device,
@@ -43,17 +47,17 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& command, Action& action,
                   "Timed runs of each variant, after those that warm up")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  add_path_option(*sub, "--json", call->json, "Write the figures to this file");
+  cli::add_path_option(*sub, "--json", call->json, "Write the figures to this file");
   sub->callback([=, &action] {
     action = [=] {
       std::optional<OutputFile> file;
       if (!call->json.empty()) file.emplace(call->json);
-      if (!call->options.model.empty()) require_model(call->options.model);
-      for (const std::string& model : call->options.models) require_model(model);
+      if (!call->options.model.empty()) cli::require_model(call->options.model);
+      for (const std::string& model : call->options.models) cli::require_model(model);
       const std::vector<ResultRow> rows = suite(call->options);
-      fmt::print("{}", bench::table_of(rows));
+      fmt::print("{}", table_of(rows));
       if (file) {
-        const auto json = bench::result_file(name, command_line, torch_version(), rows);
+        const auto json = result_file(name, command_line, cli::torch_version(), rows);
         write_file(*file, json.dump(2) + '\n');
       }
       return kSuccess;
@@ -150,7 +154,7 @@ void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command
       .add_option("--edge-room", options.edge_room,
                   "Also with a fixed capacity of edges: so many times those of the largest event")
-      ->check(number_between(1, 100));
+      ->check(cli::number_between(1, 100));
 }
 
 void add_binding_options(std::pair<CLI::App&, BenchOptions&> bench) {
@@ -168,7 +172,7 @@ void add_package_options(std::pair<CLI::App&, BenchOptions&> bench, std::vector<
   constexpr std::size_t kMost = 100'000'000;  // of five columns: 2 GB
   options.rows = std::move(rows);
   options.inputs = std::move(inputs);
-  options.packages = default_packages();
+  options.packages = (cli::program_folder() / "bench_packages").string();
   options.repeats = repeats;
   command.get_option("--repeats")->capture_default_str();
   command
@@ -262,60 +266,62 @@ void add_service_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
 }
 
-/// What the packages of `bench forward` are made for; `make bench-packages` asks.
-void add_describe_forward_command(CLI::App& command, Action& action) {
+/// What the packages of `forward` are made for; `make bench-packages` asks.
+void add_describe_forward_command(CLI::App& program, Action& action) {
   CLI::App* sub =
-      command.add_subcommand("describe-forward", "Write the bindings of the packages of `forward`");
+      program.add_subcommand("describe-forward", "Write the bindings of the packages of `forward`");
   auto folder = std::make_shared<std::string>();
   sub->add_option("FOLDER", *folder, "Where to")->required();
   sub->callback([folder, &action] {
     action = [folder] {
-      bench::describe_forward(*folder);
+      describe_forward(*folder);
       return kSuccess;
     };
   });
 }
 
-}  // namespace
-
-void add_bench_command(CLI::App& program, Action& action, const std::string& command_line) {
-  CLI::App* command = program.add_subcommand("bench", "Measure on this machine");
-  command->require_subcommand(1);
-  add_path_options(add_bench(
-      *command, action, command_line, "path",
-      "Packing, on the host and on the device, beside columns where they lie", bench::bench_path));
-  add_event_options(add_bench(*command, action, command_line, "accuracy",
-                              "Scores on CPU and GPU against a float64 evaluation",
-                              bench::bench_accuracy));
-  add_track_options(add_bench(*command, action, command_line, "track",
-                              "Events per second on a GPU: graph on the host, or all on the device",
-                              bench::bench_track));
-  add_binding_options(add_bench(*command, action, command_line, "binding",
-                                "Tensors over columns beside the bare library call and packing",
-                                bench::bench_binding));
+void add_commands(CLI::App& program, Action& action, const std::string& command_line) {
+  const auto add = [&](const std::string& name, const std::string& help, Suite suite) {
+    return add_bench(program, action, command_line, name, help, suite);
+  };
+  add_path_options(add(
+      "path", "Packing, on the host and on the device, beside columns where they lie", bench_path));
+  add_event_options(
+      add("accuracy", "Scores on CPU and GPU against a float64 evaluation", bench_accuracy));
+  add_track_options(add(
+      "track", "Events per second on a GPU: graph on the host, or all on the device", bench_track));
+  add_binding_options(add(
+      "binding", "Tensors over columns beside the bare library call and packing", bench_binding));
   add_package_options(
-      add_bench(*command, action, command_line, "forward",
-                "Calls of models: packed, TorchScript, packages", bench::bench_forward),
+      add("forward", "Calls of models: packed, TorchScript, packages", bench_forward),
       {1, 16, 1'000, 16'384, 1'000'000},
       {"generate:1:77:50", "generate:1:77:475", "generate:1:77:2050"});
   const auto scaling =
-      add_bench(*command, action, command_line, "scaling",
-                "Calls of models on many threads, queues and GPUs", bench::bench_scaling);
+      add("scaling", "Calls of models on many threads, queues and GPUs", bench_scaling);
   scaling.first.footer(kScalingFigures);
   add_package_options(scaling, {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
-  add_forest_options(add_bench(*command, action, command_line, "forest",
-                               "Decision trees on columns beside other libraries",
-                               bench::bench_forest));
-  add_latency_options(add_bench(*command, action, command_line, "latency",
-                                "One event after another: median, tail and jitter",
-                                bench::bench_latency));
-  add_pipeline_options(add_bench(*command, action, command_line, "pipeline",
-                                 "Module graphs: cost of the scheduler, and ways to wait for a GPU",
-                                 bench::bench_pipeline));
-  add_service_options(add_bench(*command, action, command_line, "service",
-                                "Models of servers beside other clients of the same servers",
-                                bench::bench_service));
-  add_describe_forward_command(*command, action);
+  add_forest_options(
+      add("forest", "Decision trees on columns beside other libraries", bench_forest));
+  add_latency_options(
+      add("latency", "One event after another: median, tail and jitter", bench_latency));
+  add_pipeline_options(add("pipeline",
+                           "Module graphs: cost of the scheduler, and ways to wait for a GPU",
+                           bench_pipeline));
+  add_service_options(
+      add("service", "Models of servers beside other clients of the same servers", bench_service));
+  add_describe_forward_command(program, action);
 }
 
-}  // namespace tensoa::tools
+}  // namespace
+}  // namespace tensoa::bench
+
+int main(int argc, char** argv) {
+  std::string command_line;
+  for (int i = 0; i < argc; ++i) command_line += (i > 0 ? " " : "") + std::string(argv[i]);
+  return tensoa::cli::run(argc, argv,
+                          {.name = "tensoa-bench",
+                           .description = "Measures tensoa on this machine.",
+                           .add_commands = [&](CLI::App& program, tensoa::cli::Action& action) {
+                             tensoa::bench::add_commands(program, action, command_line);
+                           }});
+}
