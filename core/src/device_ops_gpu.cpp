@@ -66,8 +66,10 @@ std::exception_ptr error_of(Device device, const std::string& what, gpu::Error s
   const std::string message =
       what + " on " + name + ": " + gpu::get_error_string(status) + " (" + gpu::kName + ")";
   if (std::ranges::find(gpu::kLost, status) != gpu::kLost.end()) {
-    return std::make_exception_ptr(DeviceLostError(message + "; this process can use " + name +
-                                                   " no more, go on with the other devices"));
+    // A kernel that crashed takes all GPUs of the process with it (CUDA 13, driver 580, two H100).
+    return std::make_exception_ptr(DeviceLostError(
+        message + "; this process can use " + name +
+        " no more, and mostly no other GPU: go on with the CPU, or in a new process"));
   }
   if (status == gpu::kOutOfMemory) {
     return std::make_exception_ptr(

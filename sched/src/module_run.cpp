@@ -343,32 +343,34 @@ bool ModuleRun::lost_its_device(const Slot& slot) const {
 }
 
 /// To another device with all that the slot is, so that the event runs there now: a slot that is
-/// free may never come, where all of them wait for their turn after this event.
+/// free may never come, where all of them wait for their turn after this event. With one GPU the others
+/// may be lost, too: then it tries the next device.
 bool ModuleRun::moves(Slot& slot) noexcept {
-  std::size_t to = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    placement_.lose(slot.device);
-    totals_.devices[slot.device].is_lost = true;
-    const auto device = placement_.move(slot.device);
-    if (!device) return false;
-    to = *device;
-    ++totals_.rerun;
-  }
-  const Device device = options_.devices[to];
-  slot.device = to;
-  try {
-    const std::lock_guard lock(places_[to].making);
-    const Queue queue(device);
-    std::vector<Object> data = make_data(declared_, queue);
-    for (const std::size_t datum : declared_.source.writes)
-      std::swap(data[datum], slot.data[datum]);
-    slot.data = std::move(data);
-    slot.queue = queue;
-    return true;
-  } catch (const std::exception& error) {
-    slot.failure->message += "; it could not run on " + to_string(device) + ": " + error.what();
-    return false;
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      placement_.lose(slot.device);
+      totals_.devices[slot.device].is_lost = true;
+      const auto device = placement_.move(slot.device);
+      if (!device) return false;
+      slot.device = *device;
+    }
+    const Device device = options_.devices[slot.device];
+    try {
+      const std::lock_guard making(places_[slot.device].making);
+      const Queue queue(device);
+      std::vector<Object> data = make_data(declared_, queue);
+      for (const std::size_t datum : declared_.source.writes)
+        std::swap(data[datum], slot.data[datum]);
+      slot.data = std::move(data);
+      slot.queue = queue;
+      const std::lock_guard lock(mutex_);
+      ++totals_.rerun;
+      return true;
+    } catch (const std::exception& error) {
+      slot.failure->message += "; it could not run on " + to_string(device) + ": " + error.what();
+      if (!is_lost_device(std::current_exception())) return false;
+    }
   }
 }
 

@@ -163,6 +163,22 @@ TEST_P(ModuleGraphOnTheDouble, ADeviceThatIsLostIsTakenOutAndItsEventsRunElsewhe
   }
 }
 
+TEST_P(ModuleGraphOnTheDouble, GpusThatAreLostTogetherLeaveTheirEventsToTheCpu) {
+  RoundTrips trips(200);
+  trips.before = [&](EventView event) {
+    if (event.device() != kGpu) return;
+    DeviceDouble::lose(0);
+    DeviceDouble::lose(1);
+  };
+  const RunTotals totals =
+      run(trips, 2, {.devices = {kGpu, kOther, Device::cpu()}, .in_flight = 3, .ended = 8});
+  trips.expect_all(200);
+  EXPECT_TRUE(totals.devices[0].is_lost);
+  EXPECT_TRUE(totals.devices[1].is_lost);
+  EXPECT_FALSE(totals.devices[2].is_lost);
+  EXPECT_EQ(totals.failed, 0U);
+}
+
 TEST_P(ModuleGraphOnTheDouble, ADeviceThatIsLostWhileAnEventWaitsForItIsTakenOut) {
   RoundTrips trips(30);
   DeviceDouble::hold(0);
