@@ -5,13 +5,15 @@
 
 docs/README.md is the index: its headings and lists are the tree beside every page. All pages that are linked from there belong
 to the site, and all files that they link. Doxygen gets each page as HTML, with its headings as sections; docs/Doxyfile makes a
-warning an error. At the end each link of each page is followed: exit status 1, and a line for each that leads nowhere.
+warning an error. docs/search.js searches sections and names; its index is written here. At the end each link of each page is
+followed: exit status 1, and a line for each that leads nowhere.
 
     .venv/bin/python scripts/make_site.py      (make docs)
 """
 
 import ast
 import html
+import json
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 from pygments import highlight
@@ -242,6 +245,102 @@ def layout(site):
     (SITE / "layout.xml").write_text(changed, encoding="utf-8")
 
 
+def header():
+    """Doxygen's head of a page, and the field of the search."""
+    made = [SITE / name for name in ("header.html", "footer.html", "default.css")]
+    subprocess.run(["doxygen", "-w", "html", *made], check=True, capture_output=True)
+    text = made[0].read_text(encoding="utf-8")
+    script = '<script type="text/javascript" src="$relpath^search.js"></script>\n</head>'
+    field = (
+        '<div id="search">'
+        '<input id="search-field" type="search" placeholder="Search ( / )" aria-label="Search" autocomplete="off">'
+        '<div id="search-results" hidden="hidden"></div></div>\n'
+    )
+    before, mark, after = text.replace("</head>", script).partition("</div>\n<!--END TITLEAREA-->")
+    made[0].write_text(before + field + mark + after, encoding="utf-8")
+
+
+class Sections(HTMLParser):
+    """The text of a page by its sections."""
+
+    def __init__(self, title, address):
+        super().__init__()
+        self.title, self.address = title, address
+        self.sections = [[title, address, ""]]
+        self.heading = False
+        self.depth = 0  # of what is inside the contents of the page
+        self.hidden = ""  # a tag whose text does not count
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "div" and (self.depth or attrs.get("class") == "contents"):
+            self.depth += 1
+        if not self.depth:
+            return
+        if attrs.get("class") == "toc" or tag in ("script", "style"):
+            self.hidden = tag
+            self.hidden_depth = self.depth
+        # Doxygen puts an anchor into a heading; a heading in HTML has it as its id.
+        anchor = attrs.get("id") if tag == "h1" or (tag == "a" and attrs.get("class") == "anchor") else None
+        if anchor:
+            self.sections.append(["", f"{self.address}#{anchor}", ""])
+            self.heading = True
+
+    def handle_endtag(self, tag):
+        if not self.depth:
+            return
+        if tag == self.hidden and (tag != "div" or self.depth == self.hidden_depth):
+            self.hidden = ""
+        if tag in ("h1", "h2", "h3"):
+            self.heading = False
+        if tag == "div":
+            self.depth -= 1
+
+    def handle_data(self, data):
+        if self.depth and not self.hidden:
+            self.sections[-1][0 if self.heading else 2] += data if self.heading else data + " "
+
+
+def names_of_doxygen():
+    """(name, address, kind and comment) of the public classes, functions and other names in C and C++."""
+    tree = ElementTree.parse(SITE / "names.xml")
+    for compound in tree.getroot().iter("compound"):
+        kind, name = compound.get("kind"), compound.findtext("name")
+        if kind in ("class", "struct", "concept", "namespace"):
+            yield name, compound.findtext("filename"), kind
+        for member in compound.findall("member"):
+            if kind == "file" and member.find("anchor") is None:
+                continue
+            anchor = f"{member.findtext('anchorfile')}#{member.findtext('anchor')}"
+            scope = "" if kind == "file" else f"{name}::"
+            signature = " ".join(
+                filter(None, (member.findtext("type"), f"{member.findtext('name')}{member.findtext('arglist') or ''}"))
+            )
+            yield f"{scope}{member.findtext('name')}", anchor, signature
+
+
+def write_search_index(site):
+    """What docs/search.js reads: the sections of all pages, and all public names."""
+    entries = []
+    for name in [*map(label, site.pages), "python_reference"]:
+        text = (HTML / f"{name}.html").read_text(encoding="utf-8")
+        title = html.unescape(re.search(r"<title>tensoa: (.*?)</title>", text)[1])
+        sections = Sections(title, f"{name}.html")
+        sections.feed(text)
+        for heading, address, words in sections.sections:
+            words = re.sub(r"\s+", " ", words).strip()
+            heading = re.sub(r"\s+", " ", heading).strip()
+            if words or heading != title:
+                entries.append([heading if heading == title else f"{title}: {heading}", address, words])
+    known = {}
+    for name, address, signature in names_of_doxygen():
+        known.setdefault((name, signature), [name, address, signature])
+    entries += known.values()
+    text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
+    (HTML / "search_index.js").write_text(f"const searchIndex = {text};\n", encoding="utf-8")
+    return entries
+
+
 class Links(HTMLParser):
     def __init__(self):
         super().__init__()
@@ -263,8 +362,8 @@ def without_empty_summaries():
             path.write_text(re.sub(r'<a href="#nested-classes">.*?</a>( &#124;)?', "", text), encoding="utf-8")
 
 
-def dead_links():
-    """A line for each link of the built site that leads nowhere."""
+def dead_links(entries):
+    """A line for each link of the built site, and of the entries of its search, that leads nowhere."""
     pages = {}
     for path in HTML.rglob("*.html"):
         pages[path] = Links()
@@ -273,6 +372,8 @@ def dead_links():
     text, _, _ = (HTML / "navtreedata.js").read_text(encoding="utf-8").partition("NAVTREEINDEX")
     tree.links = set(re.findall(r'"([^"\s]+\.html(?:#[^"]*)?)"', text))
     pages[HTML / "navtreedata.js"] = tree
+    pages[HTML / "search_index.js"] = index = Links()
+    index.links = {address for _, address, _ in entries}
     for page, found in sorted(pages.items()):
         for link in sorted(found.links):
             path, _, anchor = unquote(link).partition("#")
@@ -291,6 +392,7 @@ def main():
     site.add(Path("README.md"))
     site.add(INDEX)
     layout(site)
+    header()
     python_reference()
     site.write()
     dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
@@ -300,9 +402,10 @@ def main():
     if done.returncode:
         sys.exit(done.returncode)
     without_empty_summaries()
-    found = list(dead_links())
+    index = write_search_index(site)
+    found = list(dead_links(index))
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    print(f"{len(site.pages)} pages, {len(site.files)} files: {HTML / 'index.html'}")
+    print(f"{len(site.pages)} pages, {len(site.files)} files, {len(index)} entries of the search: {HTML / 'index.html'}")
     sys.exit(1 if found else 0)
 
 
