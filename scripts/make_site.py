@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the site, build/site/html: the Markdown pages, the reference of the public headers and of the Python module.
+"""Writes the site, build/site/html: the Markdown pages and notebooks, the reference of the public headers and of Python.
 
 docs/README.md is the index: its headings and lists are the tree beside every page. All pages that are linked from there belong
 to the site, and all files that they link. Doxygen gets each page as HTML, with its headings as sections; docs/Doxyfile makes a
@@ -78,6 +78,27 @@ MARKDOWN.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
 MARKDOWN.add_render_rule("table_close", lambda *_: "</table></div>\n")
 
 
+def markdown_of(page):
+    """The text of a page; of a notebook its cells, and below them what they print and draw."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        return text
+    parts = []
+    pictures = SITE / "pictures"
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {"text/plain": output.get("text", [])})
+            if "image/svg+xml" in data:
+                picture = pictures / f"{page.stem}-{cell['id']}.svg"
+                picture.write_text("".join(data["image/svg+xml"]), encoding="utf-8")
+                parts.append(f"![What the cell draws]({os.path.relpath(picture, ROOT / page.parent)})")
+            else:
+                parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
+    return "\n\n".join(parts)
+
+
 class Site:
     def __init__(self):
         self.pages = {}  # path from the root: text for Doxygen
@@ -89,7 +110,7 @@ class Site:
             return link
         path, _, anchor = link.partition("#")
         path = Path(os.path.relpath((ROOT / page.parent / unquote(path)).resolve(), ROOT)) if path else page
-        if path.suffix == ".md":
+        if path.suffix in (".md", ".ipynb"):
             self.add(path)
             name = label(path)
             return f"{name}.html#{name}_{anchor}" if anchor else f"{name}.html"
@@ -113,7 +134,7 @@ class Site:
         if page in self.pages:
             return
         self.pages[page] = ""  # pages link each other
-        tokens = MARKDOWN.parse((ROOT / page).read_text(encoding="utf-8"))
+        tokens = MARKDOWN.parse(markdown_of(page))
         for token in tokens:
             for child in token.children or ():
                 for name in ("href", "src"):
@@ -386,7 +407,8 @@ def main():
     if not shutil.which("doxygen") or not THEME.is_dir():
         sys.exit("make_site: doxygen or its theme is missing; apt-get install doxygen doxygen-awesome-css brings both")
     shutil.rmtree(SITE, ignore_errors=True)
-    (SITE / "pages").mkdir(parents=True)
+    for folder in ("pages", "pictures"):
+        (SITE / folder).mkdir(parents=True)
     HTML.mkdir()
     site = Site()
     site.add(Path("README.md"))
