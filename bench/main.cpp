@@ -202,6 +202,12 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("--rows", options.rows, "Rows of a call")
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str();
+  options.threads = {1};
+  command
+      .add_option("--threads", options.threads,
+                  "Threads that call at the same time; a time is the processor time of a call")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command.add_option("--xgboost", options.xgboost,
                      "Also by this library: libxgboost.so, MODEL.json");
   command.add_option("--xgboost-cuda", options.xgboost_cuda,

@@ -1,22 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Our packages beside ONNX Runtime and SOFIE, on one thread of the CPU: what run.py calls.
+// Our packages beside ONNX Runtime and SOFIE on the CPU, calls of one thread and of all: what run.py calls.
 //     compare ONNXRUNTIME_LIBRARY PEERS_FOLDER PACKAGES_FOLDER RESULT.json [INPUT...]
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "bench/packing_baseline.hpp"
 #include "bench/result_file.hpp"
 #include "bench/workloads.hpp"
 #include "contenders.hpp"
@@ -34,8 +38,16 @@ using bench::GraphCase;
 using bench::MlpCase;
 using bench::ResultRow;
 
-constexpr int kTurns = 300;  // of the perceptron
 constexpr int kTurnsOfNetwork = 30;
+
+/// Of the perceptron: fewer where a call takes long.
+constexpr int turns_of(std::size_t n) { return n <= 1000 ? 200 : n <= 100'000 ? 30 : 7; }
+
+/// One thread, and as many as there are cores.
+std::vector<std::size_t> numbers_of_threads() {
+  const std::size_t cores = std::thread::hardware_concurrency();
+  return cores > 1 ? std::vector<std::size_t>{1, cores} : std::vector<std::size_t>{1};
+}
 
 struct Paths {
   std::string onnxruntime;
@@ -61,6 +73,13 @@ void add_ours(std::vector<Contender>& contenders, Case& work, const ForwardFiles
                           is_peer});
   };
   add("jit_copy", files.torchscript, true);
+  const auto blocks = std::make_shared<bench::PackingBaseline>(queue, work.metadata().binding());
+  const auto packed = [blocks, &files] { blocks->run(files.torchscript); };
+  contenders.push_back({"jit_packed", packed, [&work, packed] {
+                          work.forget();
+                          packed();
+                          return work.answer();
+                        }});
   add("aot", files.aot, true);
   add("aot_fused", files.aot_fused, false);
 }
@@ -96,25 +115,50 @@ void add_bare_program(std::vector<Contender>& contenders, const Paths& paths, Ml
                         /*is_peer=*/false});
 }
 
+void add_onnxruntime(std::vector<Contender>& contenders, const Paths& paths, const char* model,
+                     const RowMajor& tensors, auto& work, const Queue& queue) {
+  const std::filesystem::path file = paths.peers / (std::string(model) + ".onnx");
+  contenders.push_back(onnxruntime(paths.onnxruntime, file, tensors));
+  contenders.push_back(onnxruntime_packed(paths.onnxruntime, file, queue, work.metadata().binding(),
+                                          [&work] { return work.answer(); }));
+}
+
+/// SOFIE's code for n rows; a session for each thread, because it has the memory of its layers.
+Contender sofie(const Paths& paths, std::size_t n, const RowMajor& tensors) {
+  const std::filesystem::path library = paths.peers / "sofie.so";
+  const std::string name = "sofie_mlp_" + std::to_string(n);
+  const auto open = reinterpret_cast<void* (*)()>(symbol(library, (name + "_open").c_str()));
+  const auto call =
+      reinterpret_cast<void (*)(void*, const float*, float*)>(symbol(library, name.c_str()));
+  const auto run = [&tensors, call, session = open()] {
+    call(session, tensors.numbers(0), tensors.numbers(1));
+  };
+  return {"sofie", run, [&tensors, run] {
+            std::fill_n(tensors.numbers(1), 2, 0.F);
+            run();
+            return tensors.answer();
+          }};
+}
+
 void compare_mlp(std::vector<ResultRow>& rows, const Paths& paths, const Queue& queue) {
   const ForwardFiles files(paths.packages, MlpCase::kModel, queue);
-  for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000}) {
-    MlpCase work(n, queue);
-    const RowMajor tensors(work.metadata().binding());
-    std::vector<Contender> contenders;
-    contenders.push_back(onnxruntime(paths.onnxruntime, paths.peers / "mlp.onnx", tensors));
-    const auto sofie = reinterpret_cast<void (*)(const float*, float*)>(
-        symbol(paths.peers / "sofie.so", ("sofie_mlp_" + std::to_string(n)).c_str()));
-    contenders.push_back({"sofie",
-                          [&tensors, sofie] { sofie(tensors.numbers(0), tensors.numbers(1)); },
-                          [&tensors, sofie] {
-                            std::fill_n(tensors.numbers(1), 2, 0.F);
-                            sofie(tensors.numbers(0), tensors.numbers(1));
-                            return tensors.answer();
-                          }});
-    add_ours(contenders, work, files, queue);
-    add_bare_program(contenders, paths, work);
-    measure(rows, MlpCase::kModel, n, contenders, work.truth(files.truth), kTurns);
+  for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000, 100'000, 1'000'000}) {
+    for (const std::size_t threads : numbers_of_threads()) {
+      std::deque<Queue> queues;
+      std::deque<MlpCase> works;
+      std::deque<RowMajor> tensors;
+      std::vector<std::vector<Contender>> contenders(threads);
+      for (std::vector<Contender>& of_thread : contenders) {
+        const Queue& own = queues.emplace_back(Device::cpu());
+        MlpCase& work = works.emplace_back(n, own);
+        const RowMajor& packed = tensors.emplace_back(work.metadata().binding());
+        add_onnxruntime(of_thread, paths, MlpCase::kModel, packed, work, own);
+        of_thread.push_back(sofie(paths, n, packed));
+        add_ours(of_thread, work, files, own);
+        add_bare_program(of_thread, paths, work);
+      }
+      measure(rows, MlpCase::kModel, n, contenders, works[0].truth(files.truth), turns_of(n));
+    }
   }
 }
 
@@ -126,14 +170,21 @@ void compare_network(std::vector<ResultRow>& rows, const Paths& paths, const Que
   for (const track::EventSource& source : track::find_events(inputs)) {
     track::Event event = source.read();
     const PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
-    GraphCase work(kNetwork, event.hits, edges, queue);
-    const RowMajor tensors(work.metadata().binding());
-    std::vector<Contender> contenders;
-    contenders.push_back(
-        onnxruntime(paths.onnxruntime, paths.peers / "edge_network.onnx", tensors));
-    add_ours(contenders, work, files, queue);
-    measure(rows, kNetwork.name, edges.size(), contenders, work.truth(files.truth),
-            kTurnsOfNetwork);
+    for (const std::size_t threads : numbers_of_threads()) {
+      std::deque<Queue> queues;
+      std::deque<GraphCase> works;
+      std::deque<RowMajor> tensors;
+      std::vector<std::vector<Contender>> contenders(threads);
+      for (std::vector<Contender>& of_thread : contenders) {
+        const Queue& own = queues.emplace_back(Device::cpu());
+        GraphCase& work = works.emplace_back(kNetwork, event.hits, edges, own);
+        const RowMajor& packed = tensors.emplace_back(work.metadata().binding());
+        add_onnxruntime(of_thread, paths, kNetwork.name, packed, work, own);
+        add_ours(of_thread, work, files, own);
+      }
+      measure(rows, kNetwork.name, edges.size(), contenders, works[0].truth(files.truth),
+              edges.size() < 10'000 ? kTurnsOfNetwork : 5);
+    }
   }
 }
 

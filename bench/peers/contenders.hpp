@@ -26,10 +26,18 @@ struct Contender {
 Contender onnxruntime(const std::string& library, const std::filesystem::path& model,
                       const RowMajor& tensors);
 
-/// Runs all contenders in turns and adds a row for each; the ratios are over the fastest peer of this run.
+/// The same with packing: columns to rows before each call, the answer back to columns after it. The columns must outlive it.
+/// @param answer what lies in the output columns
+Contender onnxruntime_packed(const std::string& library, const std::filesystem::path& model,
+                             const Queue& queue, const Binding& columns,
+                             std::function<std::vector<float>()> answer);
+
+/// Runs all contenders in turns and adds a row for each; the ratios are over the fastest peer of this run. Times are processor
+/// time of the process, so that other processes do not count; of several threads that call at the same time, for each call.
+/// @param threads the same contenders, over memory of its own, for each thread
 /// @param truth column after column: what the errors are counted from
 void measure(std::vector<bench::ResultRow>& rows, const char* model, std::size_t n,
-             const std::vector<Contender>& contenders, const std::vector<double>& truth, int turns,
-             bench::ReadClock clock = bench::wall_clock);
+             const std::vector<std::vector<Contender>>& threads, const std::vector<double>& truth,
+             int turns);
 
 }  // namespace tensoa::peers

@@ -103,8 +103,7 @@ class Comparison {
                          },
                          [&work] { return RowMajor(work.metadata().binding()).answer(); },
                          /*is_peer=*/false};
-    measure(rows_, name, n, {peer, ours}, {truth.begin(), truth.end()}, turns,
-            bench::process_clock);
+    measure(rows_, name, n, {{peer, ours}}, {truth.begin(), truth.end()}, turns);
   }
 
   const std::vector<ResultRow>& rows() const { return rows_; }

@@ -16,7 +16,7 @@ import torch
 
 from tensoa.tracking import interaction_network
 
-ROWS = (1, 16, 1000)
+ROWS = (1, 16, 1000, 100_000, 1_000_000)
 MLP_NAMES = ["features", "preds"]
 OPSET = 17
 ROOT = Path(__file__).resolve().parents[2]

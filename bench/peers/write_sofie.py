@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes SOFIE's code of OUT/mlp_N.onnx and OUT/sofie.cpp, a function around each: write_sofie.py OUT"""
+"""Writes SOFIE's code of OUT/mlp_N.onnx and OUT/sofie.cpp, functions around each: write_sofie.py OUT"""
 
 import sys
 from pathlib import Path
 
 import sofie.onnx
 
-ROWS = (1, 16, 1000)
+ROWS = (1, 16, 1000, 100_000, 1_000_000)
 
 # SOFIE calls the Fortran BLAS; the wheel of OpenBLAS has a prefix before its names.
 HEAD = """// Written by write_sofie.py.
@@ -15,9 +15,9 @@ HEAD = """// Written by write_sofie.py.
 #define sgemv_ scipy_sgemv_
 """
 FUNCTION = """
-extern "C" void sofie_mlp_{rows}(const float* in, float* out) {{
-  static const SOFIE_mlp_{rows}::Session session("{out}/mlp_{rows}.dat");
-  doInfer(session, in, out);
+extern "C" void* sofie_mlp_{rows}_open() {{ return new SOFIE_mlp_{rows}::Session("{out}/mlp_{rows}.dat"); }}
+extern "C" void sofie_mlp_{rows}(void* session, const float* in, float* out) {{
+  doInfer(*static_cast<SOFIE_mlp_{rows}::Session*>(session), in, out);
 }}
 """
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -186,9 +187,7 @@ class ModelBench {
         features_(options.features, ensemble_.columns),
         forest_(ensemble_, std::vector(ensemble_.columns, DType::kF32)),
         ours_(forest_, features_, sums()) {
-    for (TreePeer& peer : peers::tree_peers({options.xgboost, options.lightgbm, options.onnxruntime,
-                                             options.fastforest, options.rbdt},
-                                            file, ensemble_, features_.by_row)) {
+    for (TreePeer& peer : read_peers()) {
       peer.run(features_.by_row.data(), static_cast<std::int64_t>(features_.size));
       std::vector<double> answers(features_.size);
       for (std::size_t row = 0; row < answers.size(); ++row) answers[row] = peer.answer(row);
@@ -201,28 +200,30 @@ class ModelBench {
       throw ConfigError("--rows " + std::to_string(n) + ": got " + std::to_string(features_.size) +
                         " rows in " + options_.features + ", expected at least as many");
     }
-    constexpr double kShortest = 1000;  // us, of a batch
+    constexpr double kShortest = 1000;           // us, of a batch
+    constexpr double kShortestOfThreads = 5000;  // which are started for each
     constexpr std::size_t kMany = 50'000;
     constexpr int kTurnsOfMany = 3;  // seconds each
     const std::size_t first = rows.size();
-    std::vector<Variant> variants;
-    variants.push_back(variant(kOurs, n, [this, n](std::size_t row) { ours_.run(row, n); }));
-    for (const Answered& answered : peers_) {
-      variants.push_back(variant(answered.peer.name, n, [this, n, &answered](std::size_t row) {
-        answered.peer.run(features_.by_row.data() + row * features_.columns,
-                          static_cast<std::int64_t>(n));
-      }));
+    const int turns = n > kMany ? std::min(options_.repeats, kTurnsOfMany) : options_.repeats;
+    for (const int threads : options_.threads) {
+      std::vector<std::vector<Variant>> of_threads;
+      for (int t = 0; t < threads; ++t) of_threads.push_back(variants_of(t, n));
+      std::vector<Variant> variants;
+      for (std::size_t i = 0; i < of_threads[0].size(); ++i)
+        variants.push_back(at_the_same_time(of_threads, i));
+      run_in_turns(variants, turns, threads > 1 ? kShortestOfThreads : kShortest, process_clock);
+      for (Variant& variant : variants) {
+        ResultRow& row = add_row(rows, variant.name, "total", n);
+        row.threads = threads;
+        row.timing = summarize(std::move(variant.times));
+        row.more["ns_per_row_and_tree"] = row.timing->median_us * 1000 / static_cast<double>(n) /
+                                          static_cast<double>(ensemble_.trees.size());
+      }
+      if (threads > 1) continue;  // the answers are the same
+      compare_answers(rows, first + 1, n);
+      compare_times(rows, first);
     }
-    run_in_turns(variants, n > kMany ? std::min(options_.repeats, kTurnsOfMany) : options_.repeats,
-                 kShortest, process_clock);
-    for (Variant& variant : variants) {
-      ResultRow& row = add_row(rows, variant.name, "total", n);
-      row.timing = summarize(std::move(variant.times));
-      row.more["ns_per_row_and_tree"] = row.timing->median_us * 1000 / static_cast<double>(n) /
-                                        static_cast<double>(ensemble_.trees.size());
-    }
-    compare_answers(rows, first + 1, n);
-    compare_times(rows, first);
   }
 
   /// On a GPU: calls one after another, each waited for by itself, and those of XGBoost, which waits too.
@@ -289,31 +290,6 @@ class ModelBench {
     row.more["followed"] = shape.followed;
   }
 
-  /// One thread, and two on halves of all rows.
-  void measure_threads(std::vector<ResultRow>& rows) const {
-    constexpr std::size_t kThreads[] = {1, 2};
-    constexpr int kTurns = 3;
-    std::vector<double> longest[std::size(kThreads)];
-    std::vector<double> wall[std::size(kThreads)];
-    for (int turn = 0; turn < kTurns * options_.repeats; ++turn) {
-      for (std::size_t i = 0; i < std::size(kThreads); ++i) {
-        const double start = wall_clock();
-        longest[i].push_back(run_on(kThreads[i]));
-        wall[i].push_back(wall_clock() - start);
-      }
-    }
-    const std::size_t first = rows.size();
-    for (std::size_t i = 0; i < std::size(kThreads); ++i) {
-      ResultRow& row =
-          add_row(rows, kThreads[i] == 1 ? "one_thread" : "two_threads", "threads", features_.size);
-      row.threads = static_cast<int>(kThreads[i]);
-      row.timing = summarize(std::move(longest[i]));
-      row.more["wall_us"] = summarize(std::move(wall[i])).median_us;
-      row.baseline = "one_thread";
-    }
-    set_ratios(rows, first);
-  }
-
  private:
   static Ensemble margins_of(const std::filesystem::path& file) {
     Ensemble ensemble = forest::read_tree_file(file);
@@ -327,6 +303,50 @@ class ModelBench {
 
   DType sums() const {
     return ensemble_.sums == forest::Precision::kFloat32 ? DType::kF32 : DType::kF64;
+  }
+
+  std::vector<TreePeer> read_peers() const {
+    return peers::tree_peers({options_.xgboost, options_.lightgbm, options_.onnxruntime,
+                              options_.fastforest, options_.rbdt},
+                             file_, ensemble_, features_.by_row);
+  }
+
+  /// Ours and the peers for calls of n rows from thread `t`: the first has those whose answers are compared, the others have
+  /// evaluations of their own.
+  std::vector<Variant> variants_of(int t, std::size_t n) {
+    std::shared_ptr<Ours> ours(&ours_, [](Ours*) {});
+    std::vector<std::shared_ptr<const TreePeer>> peers;
+    if (t == 0) {
+      for (const Answered& answered : peers_)
+        peers.emplace_back(&answered.peer, [](const TreePeer*) {});
+    } else {
+      ours = std::make_shared<Ours>(forest_, features_, sums());
+      for (TreePeer& peer : read_peers())
+        peers.push_back(std::make_shared<const TreePeer>(std::move(peer)));
+    }
+    std::vector<Variant> variants{
+        variant(kOurs, n, [ours, n](std::size_t row) { ours->run(row, n); })};
+    for (const std::shared_ptr<const TreePeer>& peer : peers) {
+      variants.push_back(variant(peer->name, n, [this, n, peer](std::size_t row) {
+        peer->run(features_.by_row.data() + row * features_.columns, static_cast<std::int64_t>(n));
+      }));
+    }
+    return variants;
+  }
+
+  /// The i-th variant of all threads; a call is a part.
+  static Variant at_the_same_time(std::vector<std::vector<Variant>>& threads, std::size_t i) {
+    return {.name = threads[0][i].name,
+            .run =
+                [&threads, i](std::size_t calls) {
+                  std::vector<std::thread> others;
+                  for (std::size_t t = 1; t < threads.size(); ++t)
+                    others.emplace_back([&threads, i, t, calls] { threads[t][i].run(calls); });
+                  threads[0][i].run(calls);
+                  for (std::thread& other : others) other.join();
+                  return std::size_t{0};
+                },
+            .parts = static_cast<double>(threads.size())};
   }
 
   template <class Run>
@@ -419,23 +439,6 @@ class ModelBench {
     set_ratios(rows, first);
   }
 
-  /// @return processor time of the thread that takes longest, us
-  double run_on(std::size_t threads) const {
-    std::vector<double> times(threads);
-    std::vector<std::thread> running;
-    for (std::size_t t = 0; t < threads; ++t) {
-      running.emplace_back([&, t] {
-        Ours mine(forest_, features_, sums());
-        const std::size_t begin = features_.size * t / threads;
-        const double start = thread_clock();
-        mine.run(begin, features_.size * (t + 1) / threads - begin);
-        times[t] = thread_clock() - start;
-      });
-    }
-    for (std::thread& thread : running) thread.join();
-    return *std::max_element(times.begin(), times.end());
-  }
-
   std::string name_;
   std::filesystem::path file_;
   const BenchOptions& options_;
@@ -461,7 +464,6 @@ std::vector<ResultRow> bench_forest(const BenchOptions& options) {
         bench.measure_gpu_calls(rows, n, device);
       }
     }
-    if (device.is_cpu()) bench.measure_threads(rows);
   }
   return rows;
 }

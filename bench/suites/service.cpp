@@ -268,7 +268,7 @@ class Bench {
     if (std::filesystem::exists(options.python)) {
       python_ = std::make_unique<PythonClient>(options.python, options.python_client, first_);
     } else {
-      fmt::print("skipped: tritonclient: there is no {}\n", options.python);
+      fmt::print("left out: tritonclient, because there is no {}\n", options.python);
     }
   }
 

@@ -20,10 +20,10 @@ struct BenchOptions {
   std::vector<std::size_t> batch = {1};                             ///< events of a call, of `path`
   std::vector<std::size_t> rows = {1, 1'000, 100'000, 10'000'000};  ///< of collections
   std::string packages;                                             ///< folder, of `forward`
-  std::vector<int> threads = {1, 4};                         ///< of `track`, `pipeline`, `path`
-  std::vector<int> events_per_thread = {1, 2, 4};            ///< of `track`
-  std::vector<double> edge_room;                             ///< of `track`
-  std::string features;                                      ///< file, of `forest`
+  std::vector<int> threads = {1, 4};               ///< of `track`, `pipeline`, `path`, `forest`
+  std::vector<int> events_per_thread = {1, 2, 4};  ///< of `track`
+  std::vector<double> edge_room;                   ///< of `track`
+  std::string features;                            ///< file, of `forest`
   std::string xgboost, xgboost_cuda, lightgbm, onnxruntime;  ///< libraries, of `forest`, `path`
   std::string fastforest, rbdt;                              ///< the same
   std::string server;                                        ///< of `service`
@@ -75,9 +75,8 @@ std::vector<ResultRow> bench_scaling(const BenchOptions& options);
 
 /// Tree files (`inputs`) on float32 columns, in calls of `rows` rows of `features`, other ones from call to call,
 /// beside the libraries that are given and a plain traversal, which get a row-major matrix that lies there already.
-/// One thread; times are processor time of the process, so that other processes do not count. Answers are
-/// margins; rows of peers state how far they are from ours. Then the time to load, and two threads on halves of
-/// all rows beside one: processor time of the thread that takes longer.
+/// `threads` call at the same time; times are processor time of the process for each call, so that other processes do not
+/// count. Answers are margins; rows of peers state how far they are from ours. Before it the time to load.
 /// @throws EngineError where an answer is not XGBoost's to the last bit
 std::vector<ResultRow> bench_forest(const BenchOptions& options);
 

@@ -389,3 +389,19 @@ def test_the_program_that_is_installed_carries_no_benchmarks():
     assert b"tensoa5bench" in BENCH.read_bytes()
     for file in (conftest.PROGRAM, *conftest.PROGRAM.parent.glob("libtensoa_torch.so")):
         assert b"tensoa5bench" not in file.read_bytes()
+
+
+def test_forest_calls_from_one_thread_and_from_several_and_compares_the_answers(out, tmp_path):
+    numpy, xgboost = pytest.importorskip("numpy"), pytest.importorskip("xgboost")
+    x = numpy.random.default_rng(1).normal(size=(300, 4)).astype("float32")
+    trees = xgboost.train({"objective": "binary:logistic", "max_depth": 3}, xgboost.DMatrix(x, x[:, 0] > 0), 5)
+    trees.save_model(tmp_path / "trees.json")
+    x.tofile(tmp_path / "x.f32")
+    rows = bench(out, "forest", tmp_path / "trees.json", "--features", tmp_path / "x.f32", "--rows", 1, 100,
+                 "--threads", 1, 2, "--repeats", 2)  # fmt: skip
+    assert all(has(row, ROW | TIMES) for row in rows)
+    calls = [(row["n"], row["threads"], row["variant"]) for row in rows if row["stage"] == "total"]
+    assert calls == [(n, threads, name) for n in (1, 100) for threads in (1, 2) for name in ("tensoa", "plain")]
+    compared = {(row["n"], row["threads"]) for row in rows if row.get("rows_off") == 0}
+    assert compared == {(1, 1), (100, 1)}
+    assert [row["variant"] for row in rows if row["stage"] == "load"] == ["tensoa"]
