@@ -49,7 +49,7 @@ python_scripts = scripts/check_example.py scripts/check_packaging.py scripts/mak
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions words tidy asan tsan clang hip \
         install-check wheel dist release release-twice binaries compilers empty-machine docs interface stub newest-torch fuzz fuzz-programs fuzz-graphs fuzz-packages fuzz-infer fuzz-scripts \
-        fuzz-columns soak soak-service width path nightly options clean
+        fuzz-columns soak soak-service width path compare nightly options clean
 .DELETE_ON_ERROR:
 
 help: ## This list
@@ -259,6 +259,10 @@ width: build ## Export a model of each kind and time it beside its peers; writes
 
 path: program packages bench-packages ## Measure the time that columns in place save on this CPU; writes docs/saved_time.md
 	@PYTHONPATH=python $(PYTHON) bench/path.py --measure cpu
+
+compare: bench-packages ## Measure this library next to others on this CPU; writes docs/compare.md
+	@cmake --build build --target compare_peers compare_networks tensoa_python
+	@PYTHONPATH=python $(PYTHON) bench/compare.py --measure cpu
 
 nightly: ## What takes too long for each change; writes benchmarks/results/nightly.txt
 	@scripts/nightly.sh $(STEPS)

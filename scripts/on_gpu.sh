@@ -7,10 +7,12 @@
 #   scripts/on_gpu.sh FOLDER STEP...     each step writes FOLDER/STEP.log and its figures
 #
 #   packages   what the others need: the packages of `tensoa-bench forward`, and those of TorchInductor for the tests
-#   forward    `tensoa-bench forward`, and bench/python_jit.py in between
+#   compare    bench/compare.py: `tensoa-bench forward`, frameworks called from Python, trees; with the models and rows of `forest`, and
+#              nvForest where its wheels are; then, at home, `bench/compare.py --from FOLDER`
+#   forward    `tensoa-bench forward`
 #   latency    `tensoa-bench latency`, a million events
-#   forest     single calls of trees, and bench/peers/forest_gpu.py: needs the wheels that it names (PYTHONPATH), and in .carry/forest the
-#              models of build/forest_models and the first 20 000 rows of their features.f32 (head -c 2240000)
+#   forest     single calls of trees: needs in .carry/forest the models of build/forest_models and the first 20 000 rows of their
+#              features.f32 (head -c 2240000)
 #   events     `tensoa track` over events of Parquet and Arrow files, with a trace
 #   path       `tensoa-bench path`, for docs/saved_time.md; needs build/models/{tensoa,merge}.pt2 for CUDA
 #   track      `tensoa-bench track`
@@ -67,8 +69,12 @@ make_packages.write_for_gpu(Path('build/tests/track/packages'), make_packages.NE
 forward() {
   ours build/tensoa-bench forward --device cuda:0 --packages build/bench_packages --repeats 10 --json "$out/forward.json" \
     $small .carry/data/trackml generate:1:77:2050
-  $python bench/python_jit.py build/bench_packages/mlp.pt --json "$out/python_jit.json"
-  ours build/tensoa-bench forward --device cuda:0 --packages build/bench_packages --repeats 10 $small --json "$out/forward_again.json"
+}
+
+compare() {
+  mkdir -p build/forest_models
+  cp .carry/forest/* build/forest_models/
+  ours "$python" bench/compare.py --measure cuda --into "$out"
 }
 
 latency() {
@@ -76,11 +82,8 @@ latency() {
 }
 
 forest() {
-  local models=.carry/forest features=/tmp/features.f32
-  for _ in {1..50}; do cat $models/features.f32; done >$features # a million rows
+  local models=.carry/forest
   ours build/tensoa-bench latency $models/xgboost-{100x6,500x8}.json --device cuda:0 --rows 1 16 --json "$out/latency_forest.json"
-  LD_LIBRARY_PATH=$packages/nvidia/cu13/lib $python -W ignore bench/peers/forest_gpu.py $models/xgboost-100x6.json $models/xgboost-500x8.json $models/lightgbm-100x31.txt \
-    --features $features --program "$PWD/.carry/tensoa-bench"
 }
 
 events() {

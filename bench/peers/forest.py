@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our trees beside XGBoost, LightGBM, ONNX Runtime and a plain traversal, on one thread of this CPU.
+"""Our trees beside XGBoost, LightGBM, ONNX Runtime and a plain traversal on this CPU, calls of one thread or of several.
 
     .venv/bin/python bench/peers/forest.py --out FILE.json [--fastforest FOLDER] [--root FOLDER]
 
@@ -208,8 +208,11 @@ def generate_code(folder: Path) -> None:
             continue
         if importlib.util.find_spec(generator) is None:
             print(f"left out: {generator} on {model}, because it is not installed")
-        else:
+            continue
+        try:
             make(folder / model, library)
+        except Exception as error:  # of whatever a generator throws
+            print(f"left out: {generator} on {model}, because {type(error).__name__}: {str(error).strip().splitlines()[0]}")
 
 
 def by_tl2cgen(model: Path, library: Path) -> None:
@@ -253,6 +256,18 @@ def compile_rbdt(root: Path | None, folder: Path) -> list[str]:
     return [f"--rbdt={library}"]
 
 
+def features_of(folder: Path, rows: int) -> Path:
+    """The file of features; with the same rows several times where a call has more."""
+    file = folder / "features.f32"
+    copies = -(-rows // ROWS)
+    if copies < 2:
+        return file
+    more = folder / f"features-{copies}.f32"
+    if not more.exists():
+        more.write_bytes(file.read_bytes() * copies)
+    return more
+
+
 def wheel_file(module, pattern: str) -> Path:
     return next(Path(module.__file__).parent.glob(pattern))
 
@@ -262,7 +277,8 @@ def main() -> None:
     parser.add_argument("--out", required=True, metavar="FILE.json")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the project is built")
     parser.add_argument("--repeats", default="7", help="rounds")
-    parser.add_argument("--rows", nargs="+", help="rows of a call (default: that of the program)")
+    parser.add_argument("--rows", nargs="+", default=[], help="rows of a call (default: that of the program)")
+    parser.add_argument("--threads", nargs="+", default=["1"], help="that call at the same time (default: 1)")
     parser.add_argument("--models", nargs="+", default=[*XGBOOST, LIGHTGBM], help="which of them (default: all)")
     parser.add_argument("--fastforest", type=Path, metavar="FOLDER", help="the sources of FastForest")
     parser.add_argument("--root", type=Path, metavar="FOLDER", help="of ROOT, with include/ and lib/")
@@ -284,8 +300,9 @@ def main() -> None:
         *compile_rbdt(options.root, folder),
     ]
     models = [folder / f"{name}.{'json' if name in XGBOOST else 'txt'}" for name in options.models]
-    command = [options.build / "tensoa-bench", "forest", *models, "--features", stamp, *libraries]
-    command += ["--repeats", options.repeats, "--json", options.out]
+    command = [options.build / "tensoa-bench", "forest", *models, *libraries]
+    command += ["--features", features_of(folder, max(map(int, options.rows), default=0))]
+    command += ["--threads", *options.threads, "--repeats", options.repeats, "--json", options.out]
     sys.exit(subprocess.run([*command, *(["--rows", *options.rows] if options.rows else [])], check=False).returncode)
 
 

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our packages beside ONNX Runtime and SOFIE on one thread of this CPU, with the same weights.
+"""Our packages beside ONNX Runtime and SOFIE on this CPU, calls of one thread and of all, with the same weights.
 
     make bench-packages && .venv/bin/python bench/peers/run.py --out FILE.json [INPUT...]
 
-INPUT: events for the graph network, as `tensoa graph` takes them (default: three generated ones of 2 000 to 10^6
-edges). The peers come from PyPI, into bench/peers/.venv; what is made of them lies in build/peers. Nothing of it
-is committed.
+INPUT: events for the graph network, as `tensoa graph` takes them (default: two generated ones of 2 000 and 60 000
+edges). The peers come from PyPI (environment.py); what is made of them lies in build/peers. Nothing of it is committed.
 
-How they are run: ONNX Runtime by its C API, values kept, one thread; SOFIE's code for each number of rows, compiled for
-this processor, with OpenBLAS, one thread. Both get row-major tensors that lie there already; our packages read and
-write columns.
+How they are run: ONNX Runtime by its C API, values kept; SOFIE's code for each number of rows, compiled for this processor,
+with OpenBLAS; one thread a call. Both get row-major tensors that lie there already, ONNX Runtime also with packing; our
+packages read and write columns.
 """
 
 import argparse
@@ -19,47 +18,26 @@ import json
 import os
 import subprocess
 import sys
-import venv
 import zipfile
 from pathlib import Path
 
+import environment
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-ENVIRONMENT = HERE / ".venv"
-PYTHON = ENVIRONMENT / "bin" / "python"
-VERSIONS = ("onnxruntime==1.31.0", "onnx==1.23.2", "numpy==2.4.6", "scipy-openblas32==0.3.34.481.3")
-SOFIE = "sofie==0.1.0"
-EVENTS = ("generate:1:77:50", "generate:1:77:475", "generate:1:77:2050")
-
-
-def set_up():
-    """The environment of the peers; torch and our exporter are those of the environment that runs this."""
-    stamp = ENVIRONMENT / "done"
-    wanted = "\n".join((*VERSIONS, SOFIE))
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    venv.create(ENVIRONMENT, clear=True, with_pip=True, symlinks=True)
-    pip = [PYTHON, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, *VERSIONS], check=True)
-    subprocess.run([*pip, "--no-deps", SOFIE], check=True)
-    stamp.write_text(wanted)
-
-
-def site_packages(environment):
-    return next((environment / "lib").glob("python3*/site-packages"))
+EVENTS = ("generate:1:77:50", "generate:1:77:475")
 
 
 def write_models(packages, out):
     """ONNX files by torch.onnx, in this environment with the one of the peers behind it."""
     program = [sys.executable, HERE / "write_models.py", packages, out]
-    paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", ""), str(site_packages(ENVIRONMENT))]
-    subprocess.run(program, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+    subprocess.run(program, check=True, env=environment.behind_ours())
 
 
 def compile_sofie(out):
     """SOFIE's code of the perceptron, one function for each number of rows, as a library."""
-    blas = site_packages(ENVIRONMENT) / "scipy_openblas32" / "lib"
-    subprocess.run([PYTHON, HERE / "write_sofie.py", out], check=True)
+    blas = environment.site_packages() / "scipy_openblas32" / "lib"
+    subprocess.run([environment.PYTHON, HERE / "write_sofie.py", out], check=True)
     flags = "-O3 -march=native -mprefer-vector-width=512 -ffp-contract=fast -std=c++17 -shared -fPIC".split()
     libraries = [f"-L{blas}", "-lscipy_openblas", f"-Wl,-rpath,{blas}"]
     subprocess.run(["g++", *flags, out / "sofie.cpp", "-o", out / "sofie.so", *libraries], check=True, cwd=out)
@@ -84,14 +62,15 @@ def main():
     if not (packages / "mlp-cpu-fused.pt2").exists():
         parser.error(f"{packages} has no packages; `make bench-packages` writes them")
     out.mkdir(exist_ok=True)
-    set_up()
+    if missing := environment.set_up().keys() & {"ONNX Runtime", "SOFIE"}:
+        sys.exit(f"run.py: {', '.join(sorted(missing))} cannot be installed into {environment.FOLDER}")
     write_models(packages, out)
     compile_sofie(out)
     extract_program(packages / "mlp-cpu-fused.pt2", out / "mlp.so")
     subprocess.run(["cmake", "--build", options.build, "--target", "compare_peers"], check=True)
-    runtime = next(site_packages(ENVIRONMENT).glob("onnxruntime/capi/libonnxruntime.so.*"))
+    runtime = next(environment.site_packages().glob("onnxruntime/capi/libonnxruntime.so.*"))
     program = options.build / "bench" / "peers" / "compare_peers"
-    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    one_thread = environment.behind_ours()
     if "avx512f" in Path("/proc/cpuinfo").read_text():  # OpenBLAS takes its kernels for AVX2 on some of AMD's processors
         one_thread["OPENBLAS_CORETYPE"] = "SkylakeX"
     command = [os.path.relpath(path) for path in (program, runtime, out, packages)] + [options.out, *options.inputs]
