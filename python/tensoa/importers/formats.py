@@ -3,14 +3,13 @@
 """The formats that are read, as the page docs/models_of_others.md; its figures are those of the files of results."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tensoa.errors import InputError
 
-FOREST, PEERS, OTHERS = "forest-cpu.txt", "peers-cpu.json", "models-of-others.md"
+COMPARED, OTHERS = "compare-cpu.json", "models-of-others.md"
 HEAD = """<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Models of others
@@ -23,7 +22,7 @@ When it is imported it is compared with what the column "compared with" says; a 
 others": how many published files give the answers of their framework through the program, of how many
 ([which](../benchmarks/results/models-of-others.md)). "Speed": time of the format's own runtime over ours, one thread of a CPU;
 trees: 100, on 28 columns, of XGBoost and ONNX of depth 6, of LightGBM of 31 leaves; networks: a perceptron of 3, 64, 64 and 2
-numbers ([all figures](../benchmarks/results/README.md)). Nothing stands where nothing was measured.
+numbers ([all figures](compare.md)). Nothing stands where nothing was measured.
 Graph networks of others in PyTorch, with their weights and their authors' numbers: [published networks](published.md).
 
 | format | read by | what is read | what is refused, by name | compared with | files of others | speed |
@@ -191,16 +190,16 @@ def page(results: str | Path) -> Iterator[str]:
     """The lines of docs/models_of_others.md, with the figures of a folder of results. Raises InputError."""
     folder = Path(results)
     texts = {}
-    for name in (FOREST, PEERS, OTHERS):
+    for name in (COMPARED, OTHERS):
         try:
             texts[name] = (folder / name).read_text()
         except OSError as error:
             expected = "expected the folder benchmarks/results"
             raise InputError(f"{folder / name}: cannot read: {error.strerror}; {expected}") from error
     yield from HEAD.splitlines()
+    times = _times(texts[COMPARED])
     for one in FORMATS:
-        speed = _speed_of_trees(one, texts[FOREST]) or _speed_of_network(one, texts[PEERS])
-        cells = (one.name, one.command, one.read, one.refused, one.compared, _files(one, texts[OTHERS]), speed)
+        cells = (one.name, one.command, one.read, one.refused, one.compared, _files(one, texts[OTHERS]), _speed(one, times))
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -213,18 +212,23 @@ def _files(one: Format, text: str) -> str:
     return f"{len(same)} of {len(rows)}"
 
 
-def _speed_of_trees(one: Format, text: str) -> str:
-    row = re.compile(rf"^{one.model} +tensoa +total +cpu +(\d+) .* over_{one.peer} ([\d.e+]+)", re.M)
-    return _listed({int(rows): float(over) for rows, over in row.findall(text)}) if one.peer else ""
+def _times(text: str) -> dict[tuple[str, str, int], float]:
+    """Microseconds of a call from C++ on one thread, by model, variant and rows."""
+    runs = [run for run in json.loads(text)["runs"] if run["part"] in ("networks", "trees", "trees-many")]
+    rows = [row for run in runs for row in run["rows"] if row["threads"] == 1 and row["stage"] == "total"]
+    return {(row["model"], row["variant"], row["n"]): row["median_us"] for row in rows}
 
 
-def _speed_of_network(one: Format, text: str) -> str:
-    rows = {(row["model"], row["variant"], row["n"]): row["median_us"] for row in json.loads(text)["rows"]}
-    found = {n: time for (model, variant, n), time in rows.items() if (model, variant) == (one.model, one.peer)}
-    return _listed({n: time / rows[one.model, "aot_fused", n] for n, time in found.items()})
+def _speed(one: Format, times: dict[tuple[str, str, int], float]) -> str:
+    over = {}
+    for (model, variant, n), time in times.items():
+        if (model, variant) == (one.model, one.peer):
+            ours = next(times[model, name, n] for name in ("aot_fused", "tensoa") if (model, name, n) in times)
+            over[n] = time / ours
+    return _listed(over)
 
 
 def _listed(over: dict[int, float]) -> str:
     """Of one row, a few and many."""
-    chosen = [rows for rows in (1, 16, 1000, 100_000) if rows in over]
+    chosen = [rows for rows in (1, 16, 1000, 1_000_000) if rows in over]
     return ", ".join(f"{over[rows]:.3g} × at {rows:,}".replace(",", " ") for rows in chosen)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of the formats that are read."""
 
+import json
 import re
 
 import pytest
@@ -18,14 +19,15 @@ def test_page_is_the_one_that_the_command_prints():
 
 
 def test_figures_are_those_of_the_results(tmp_path):
-    for name in (formats.FOREST, formats.PEERS, formats.OTHERS):
-        text = (RESULTS / name).read_text()
-        if name == formats.FOREST:
-            text, count = re.subn(r"(xgboost-100x6 +tensoa +total +cpu +1 .* over_xgboost )\S+", r"\g<1>77", text)
-            assert count == 1
-        if name == formats.OTHERS:
-            text += "| LWTNN | a file | MIT | 9 | | LWTNN | 5 | 1 | differs |\n"
-        (tmp_path / name).write_text(text)
+    compared = json.loads((RESULTS / formats.COMPARED).read_text())
+    rows = [row for run in compared["runs"] if run["part"] == "trees" for row in run["rows"]]
+    key = {"model": "xgboost-100x6", "stage": "total", "threads": 1, "n": 1}
+    ours, theirs = ([row for row in rows if row.items() >= (key | {"variant": name}).items()] for name in ("tensoa", "xgboost"))
+    assert len(ours) == len(theirs) == 1
+    theirs[0]["median_us"] = 77 * ours[0]["median_us"]
+    (tmp_path / formats.COMPARED).write_text(json.dumps(compared))
+    others = (RESULTS / formats.OTHERS).read_text()
+    (tmp_path / formats.OTHERS).write_text(others + "| LWTNN | a file | MIT | 9 | | LWTNN | 5 | 1 | differs |\n")
     changed = {line.split("|")[1].strip(): line for line in formats.page(tmp_path) if line.startswith("| ")}
     before = {line.split("|")[1].strip(): line for line in formats.page(RESULTS) if line.startswith("| ")}
     assert "77 × at 1," in changed["XGBoost JSON, UBJ"]
@@ -37,9 +39,9 @@ def test_figures_are_those_of_the_results(tmp_path):
 def test_a_family_without_files_or_figures_has_empty_cells():
     nothing = formats.Format("a", "b", "c", "d", "e", "no such family", "no such model", "no such peer")
     assert formats._files(nothing, "| XGBoost | x | same |") == ""
-    assert formats._speed_of_trees(nothing, (RESULTS / formats.FOREST).read_text()) == ""
+    assert formats._speed(nothing, formats._times((RESULTS / formats.COMPARED).read_text())) == ""
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
-    with pytest.raises(InputError, match="forest-cpu.txt: cannot read: No such file.*expected the folder benchmarks/results"):
+    with pytest.raises(InputError, match="compare-cpu.json: cannot read: No such file.*expected the folder benchmarks/results"):
         list(formats.page(tmp_path))
