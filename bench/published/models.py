@@ -21,22 +21,31 @@ from unittest import mock
 
 import numpy as np
 import torch
-from networks import block, parsed
-from repositories import content_of
+from sources import content_of
+from tensoa import binding
 from tensoa.binding import Binding
 from tensoa.errors import InputError
 from torch import nn
 
 
+def block(name: str, columns: list[str], dtype: str, collection: int, shape: str = "rows") -> dict:
+    text = {"name": name, "collection": collection, "shape": shape, "kind": "plain", "element": [], "column_dtype": dtype}
+    return {**text, "dtype": dtype, "columns": [{"name": column, "plane": i} for i, column in enumerate(columns)]}
+
+
+def parsed(inputs: list[dict], outputs: list[dict]) -> Binding:
+    return binding.parse({"schema": 1, "match": "name", "inputs": inputs, "outputs": outputs})
+
+
 def of(collection: int, name: str, columns: int, dtype: str = "float32") -> dict:
     """A block of a collection: [rows, columns]."""
     names = [name] if columns == 1 else [f"{name}_{i}" for i in range(columns)]
-    return block(name, names, dtype, collection=collection)
+    return block(name, names, dtype, collection)
 
 
 def edges(collection: int) -> dict:
     """edge_index [2, rows], as PyTorch Geometric has it."""
-    return block("edge_index", ["source", "target"], "int64", collection=collection, shape="columns")
+    return block("edge_index", ["source", "target"], "int64", collection, "columns")
 
 
 @dataclass
@@ -137,7 +146,7 @@ class AdmetAi:
     def binding(self) -> Binding:
         inputs = [of(0, "atoms", self.graphs[0].V.shape[1]), of(0, "molecule", 1, "int64")]
         inputs += [of(1, "bonds", self.graphs[0].E.shape[1]), edges(1), of(1, "reverse", 1, "int64"), of(2, "molecules", 1)]
-        return parsed(inputs, [of(3, "properties", len(self.tasks))], "name")
+        return parsed(inputs, [of(3, "properties", len(self.tasks))])
 
     def _batch(self, chosen: range):
         from chemprop.data import BatchMolGraph
@@ -248,7 +257,7 @@ class ChgnetCrystals:
             of(1, "image", 3),
         ]
         inputs += [of(1, "undirected", 1, "int64"), of(2, "directed", 1, "int64"), of(3, "angle", 5, "int64")]
-        return parsed([*inputs, of(4, "crystals", 1)], [of(5, "energy", 1), of(6, "sites", 2)], "name")
+        return parsed([*inputs, of(4, "crystals", 1)], [of(5, "energy", 1), of(6, "sites", 2)])
 
     def batch(self, chosen: range) -> Batch:
         """The crystal, once for each of `chosen`."""
@@ -381,7 +390,7 @@ class LundNet:
 
     def binding(self) -> Binding:
         inputs = [of(0, "declusterings", 5), of(0, "jet", 1, "int64"), edges(1), of(2, "jets", 1)]
-        return parsed(inputs, [of(3, "score", 1)], "name")
+        return parsed(inputs, [of(3, "score", 1)])
 
     def batch(self, chosen: range) -> Batch:
         counts = [len(self.rows[i]) for i in chosen]

@@ -9,8 +9,8 @@ r"""Networks that others have published, with their weights: do they give their 
     PYTHONPATH=python python bench/published/run.py MIRRORS --jets JETS.npz --compare build/bench/peers/compare_width
 
 MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME; models.toml says which file of which commit is
-read, models.py what is done with it. Unlike with bench/others, the modules of the authors run here, from these repositories
-and the packages named above.
+read, models.py what is done with it. The modules of the authors run here, from these repositories
+and the packages named above. Published models without numbers of their authors: bench/corpus.
 
 Each network is exported, as a package and just in time, and run by the program compare_width on columns with the data that
 its authors' numbers are of. Its answers are compared with those of the authors' code in PyTorch, of the same data, and with
@@ -37,7 +37,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "bench" / "others")]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "bench" / "corpus")]
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -68,7 +68,7 @@ Networks that others have trained and published, with weights and numbers of the
 ([which files](../bench/published/models.toml)). Each runs in C++ on columns, as a [package](ahead_of_time.md) and
 [just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data could not be had: its jets are made here
 with Pythia 8 ([how](../bench/published/jets.py)), so its numbers can agree within the spread of so many jets at best.
-Of ADMET-AI the numbers of the first 100 drugs are compared. Files that others have published without numbers: [models of others](../benchmarks/results/models-of-others.md).
+Of ADMET-AI the numbers of the first 100 drugs are compared. Models that others have published without numbers: [published models](corpus.md).
 """
 NETWORK = """
 ## {name}

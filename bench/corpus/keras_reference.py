@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run as a program, MODEL GIVEN.npz ANSWERS.npz FLOATX: what Keras 2 of TensorFlow gives, with the layers of QKeras where it is
-installed. FLOATX: float64 for QKeras, whose answers depend on the order of sums in float32.
+"""Keras 2 of TensorFlow for its files, with the layers of QKeras where it is installed; in float64 for QKeras, whose answers
+depend on the order of sums in float32.
 """
 
 import io
 import json
 import os
-import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 os.environ["TF_USE_LEGACY_KERAS"], os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1", "3"
 
@@ -75,14 +75,12 @@ def load(path: str, floatx: str) -> tf.keras.Model:
     return model
 
 
-def main() -> None:
-    path, given, answers, floatx = sys.argv[1:]
-    model = load(path, floatx)
-    with np.load(given) as arrays:
-        x = [arrays[name if name in arrays else arrays.files[0]] for name in model.input_names]
-    results = model.predict([array.astype(floatx) for array in x], verbose=0)
-    np.savez(answers, *(results if isinstance(results, list) else [results]))
+def load_any(path: str, floatx: str) -> tuple[Any, str]:
+    """(model, name of the runtime): Keras 2 for files that it wrote, else Keras 3."""
+    from tensoa.importers.keras import config, legacy
 
+    if path.endswith(".json") or legacy.takes(config.version(path)):
+        return load(path, floatx), f"Keras 2 of TensorFlow {tf.__version__}"
+    import keras
 
-if __name__ == "__main__":
-    main()
+    return keras.models.load_model(path, compile=False), f"Keras {keras.__version__}"

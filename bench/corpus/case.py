@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run as a program, in the folder of a case: what a model file gives and takes, beside the runtime that the model was made for.
+
+    python case.py CASE.json    {"model": FILE, "own": FILE, "format": …, "words": […], "outputs": […], "below": {…},
+                                 "splitting": …, "inductor": FILE}
+
+Both get the same numbers: of trees values on their thresholds, one ulp beside them, NaN and infinities, else normal ones. Each
+is called from Python by one thread on arrays that it reads without a copy, columns for tensoa, rows for the others, in turns.
+Prints JSON.
+"""
+
+import json
+import os
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+warnings.simplefilter("ignore")
+
+import numpy as np  # noqa: E402
+import tensoa  # noqa: E402
+from runtimes import RUNTIMES, Runtime  # noqa: E402
+from tensoa.errors import InputError  # noqa: E402
+
+TREES = ("XGBoost", "LightGBM", "CatBoost", "scikit-learn", "ONNX trees", "TMVA BDT", "conifer")
+COMPARED = 37  # rows, which no axis of a model has by chance
+ROWS = (1, 16, 1000)
+TURNS, SHORTEST, LONGEST = 9, 2e-3, 40.0  # of a round of calls in seconds; of all rounds of a number of rows
+TOLERANCE = {True: 1e-6, False: 1e-4}  # of trees, of networks: ||a - b|| / ||b|| of a column
+
+
+def sizes_of(words: list[str]) -> dict[str, list[int | None]]:
+    """Of the tensors that --columns says: {"state": [2, None, 64]} of state[2,n,64]."""
+    found = {}
+    for word in words:
+        name, bracket, rest = word.partition("=")[0].partition("[")
+        if bracket:
+            sizes = rest.partition("]")[0].split(",")
+            found[name] = [None if size.strip() == "n" else int(size) for size in sizes]
+    return found
+
+
+class Given:
+    """Numbers for the blocks of a model, and the same as the tensors that its runtime takes."""
+
+    def __init__(self, model: tensoa.Model, case: dict, rows: int, edges: np.ndarray | None) -> None:
+        random, at = np.random.default_rng(rows), 0
+        sizes = sizes_of(case["words"])
+        collections = sorted({block.collection or 0 for block in model.inputs})
+        self.blocks: list[np.ndarray] = []
+        self.tensors: dict[str, np.ndarray] = {}
+        for block in model.inputs:
+            count = rows * (1 + 2 * collections.index(block.collection or 0))
+            shape = [count if size is None else size for size in block.shape]
+            dtype = np.dtype("float32" if block.dtype == "number" else block.dtype)
+            if edges is not None:
+                width = int(np.prod(shape[1:]))
+                values = edges[:count, at : at + width].reshape(shape)
+                at += width
+            elif dtype.kind == "b":
+                values = random.integers(0, 2, shape) > 0
+            elif dtype.kind in "iu":
+                below = case["below"].get(block.name, rows if len(collections) > 1 else 2)
+                values = random.integers(0, below, shape)
+            else:
+                values = random.normal(size=shape)
+            array = values.astype(dtype)
+            self.blocks.append(np.asfortranarray(array) if array.ndim == 2 and shape[0] == count else array)
+            self.tensors[block.name] = _as_tensor(array, sizes.get(block.name))
+
+
+def _as_tensor(array: np.ndarray, sizes: list[int | None] | None) -> np.ndarray:
+    """Of rows of flat numbers the tensor [2, n, 64]."""
+    if sizes is None or None not in sizes:
+        return np.ascontiguousarray(array)
+    axis = sizes.index(None)
+    others = [size for size in sizes if size is not None]
+    return np.ascontiguousarray(np.moveaxis(array.reshape(len(array), *others), 0, axis))
+
+
+def answers_of(call: Callable[[dict], list[np.ndarray]], given: Given, runtime: Runtime, words: list[str]) -> list[np.ndarray]:
+    """A runtime that takes a fixed number of rows gets the rows in calls of so many."""
+    rows = len(given.blocks[0])
+    if runtime.rows in (0, rows):
+        return call(given.tensors)
+    sizes, parts = sizes_of(words), []
+    for start in range(0, rows, runtime.rows):
+        chosen = np.minimum(np.arange(start, start + runtime.rows), rows - 1)
+        part = {name: np.take(x, chosen, _axis(sizes.get(name))) for name, x in given.tensors.items()}
+        parts.append([result[: rows - start] for result in call(part)])
+    return [np.concatenate(results) for results in zip(*parts)]
+
+
+def _axis(sizes: list[int | None] | None) -> int:
+    return sizes.index(None) if sizes and None in sizes else 0
+
+
+def as_rows(array: np.ndarray, rows: int) -> np.ndarray:
+    """[rows, numbers], wherever the rows are."""
+    array = np.asarray(array)
+    axes = [axis for axis, size in enumerate(array.shape) if size == rows]
+    if not axes:
+        raise InputError(f"a result of shape {list(array.shape)}, of {rows} rows")
+    return np.moveaxis(array, axes[0], 0).reshape(rows, -1)
+
+
+def relative(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """Largest ||a - b|| / ||b|| of a column; infinite where only one of both is NaN or infinite."""
+    a, b = ours.astype("float64"), theirs.astype("float64")
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore"):  # infinities
+        difference = np.where(same, 0.0, a - b)
+    if not np.isfinite(difference).all():
+        return float("inf")
+    norm = np.linalg.norm(np.where(np.isfinite(b), b, 0.0), axis=0)
+    return float((np.linalg.norm(difference, axis=0) / np.where(norm > 0, norm, 1.0)).max(initial=0.0))
+
+
+def matched(ours: list[np.ndarray], theirs: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Results by their sizes: runtimes of trees give labels, too, and one number for two classes."""
+    pairs, left = [], list(theirs)
+    for one in ours:
+        place = next((i for i, other in enumerate(left) if other.shape == one.shape), None)
+        if place is None:
+            second = next((other for other in left if other.shape[1] == 2 and one.shape[1] == 1), None)
+            if second is None:
+                raise InputError(
+                    f"a result of {one.shape[1]} numbers, the runtime gives {[other.shape[1] for other in theirs]}"
+                )
+            pairs.append((one, second[:, 1:]))
+        else:
+            pairs.append((one, left.pop(place)))
+    return pairs
+
+
+def as_arrays(answer: object) -> list[np.ndarray]:
+    found = answer if isinstance(answer, (tuple, list)) else [answer]
+    return [np.asarray(one) for one in found]
+
+
+def seconds_of(call: Callable[[], object], calls: int) -> float:
+    start = time.process_time()
+    for _ in range(calls):
+        call()
+    return (time.process_time() - start) / calls
+
+
+def times(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Microseconds of a call, processor time, median of rounds in turns."""
+    number, first = {}, {}
+    for name, call in calls.items():
+        call()
+        first[name] = max(seconds_of(call, 1), 1e-7)
+        number[name] = max(1, int(SHORTEST / first[name]))
+    turns = max(1, min(TURNS, int(LONGEST / sum(max(SHORTEST, one) for one in first.values()))))
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(turns):
+        for name, call in calls.items():
+            found[name].append(seconds_of(call, number[name]))
+    return {name: statistics.median(one) * 1e6 for name, one in found.items()}
+
+
+def kind_of(inspected: dict) -> str:
+    """The slowest of a package's programs for this machine, or how the file runs."""
+    programs = {one["kind"] for one in inspected.get("programs", ())}
+    for kind in ("inductor", "parts", "fused", "forest"):
+        if kind in programs:
+            return kind
+    return str(programs or inspected.get("compilation") or inspected.get("format"))
+
+
+def edges_of(case: dict) -> np.ndarray | None:
+    if case["format"] not in TREES:
+        return None
+    from tensoa.importers.trees import files, imported
+
+    options = files.ImportOptions(trust_pickle=True, splitting=case["splitting"])
+    return imported.edge_rows(files.load(case["own"], options).ensemble, max(ROWS))
+
+
+def compared(case: dict) -> dict:
+    model = tensoa.Model(case["model"])
+    found: dict = {"kind": kind_of(tensoa.inspect(case["model"])), "independent": model.rows_are_independent}
+    edges = edges_of(case)
+    runtime = RUNTIMES[case["format"]](Path(case["own"]), case["outputs"], case["splitting"])
+    found["compared_with"] = runtime.name
+    right = next(iter(runtime.calls.values()))
+    worst = 0.0
+    for rows in (1, COMPARED):
+        given = Given(model, case, rows, edges)
+        if any(len(array) != rows for array in given.blocks if model.inputs[0].collection is None):
+            break
+        ours = [as_rows(one, len(one)) for one in as_arrays(model(*given.blocks))]
+        theirs = [as_rows(one, len(ours[0])) for one in answers_of(right, given, runtime, case["words"])]
+        worst = max([worst, *(relative(*pair) for pair in matched(ours, theirs))])
+    found["error"] = worst
+    found["is_right"] = worst <= TOLERANCE[case["format"] in TREES]
+    found["times"], found["notes"] = {}, {}
+    ours = {"ours": model}
+    if case.get("inductor"):
+        ours["inductor"] = tensoa.Model(case["inductor"])
+    for rows in ROWS:
+        given = Given(model, case, rows, edges)
+        calls: dict[str, Callable[[], object]] = {
+            name: (lambda one=one, given=given: one(*given.blocks)) for name, one in ours.items()
+        }
+        for name, call in runtime.calls.items() if runtime.is_timed else ():
+            measured = lambda call=call, given=given: answers_of(call, given, runtime, case["words"])  # noqa: E731
+            try:
+                measured()
+            except Exception as error:  # of a runtime of others
+                found["notes"][name] = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+                continue
+            calls[name] = measured
+        found["times"][rows] = times(calls)
+    return found
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(compared(json.loads(Path(sys.argv[1]).read_text()))))

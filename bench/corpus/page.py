@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/corpus.md, of what run.py has found."""
+
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sources import Case
+
+LIBRARIES = "torch onnxruntime xgboost-cpu lightgbm catboost scikit-learn keras tensorflow".split()
+KINDS = {
+    "fused": "fused",
+    "forest": "trees, fused",
+    "parts": "fused in part",
+    "inductor": "TorchInductor",
+    "just-in-time": "just in time",
+    "onnx": "ONNX Runtime",
+}
+FASTEST = ("fused", "forest", "parts")
+ROWS = ("1", "16", "1000")
+HEAD = """\
+<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
+<!-- SPDX-License-Identifier: Apache-2.0 -->
+# Published models, at the first try
+
+{share}
+
+Written by [`bench/corpus/run.py`](../bench/corpus/run.py), which says how, from
+[what it measured](../benchmarks/results/corpus.json). Each model was published by others, as a file with its weights or as code
+([which](../bench/corpus/models.toml)); "seeded" are those of which the authors published code alone. Each case is one command,
+`tensoa compile` with what a user types, once, within {budget} s of the processor. It is right where the program gives the answers of
+the model's own runtime, for 1 and 37 rows: trees within 1e-6 on their thresholds, one ulp beside them, NaN and infinities,
+networks within 1e-4, ||a - b|| / ||b|| of each column.{missing}
+
+{kinds}
+
+| field | models | right at the first try | fused, as a whole or in part |
+| --- | ---: | ---: | ---: |
+"""
+NOT_RIGHT = """
+## What is not right at the first try
+
+| model | command | reason |
+| --- | --- | --- |
+"""
+TABLE = """
+| model | what it is | weights | program | export, s | error | tensoa, µs | own runtime, µs | TorchInductor, µs | ratio |
+| --- | --- | --- | --- | ---: | ---: | --- | --- | --- | --- |
+"""
+TAIL = """
+Program: the kind that the command made. Export: time of the processor, of the command with all that it starts. Times: of a call
+from Python with 1, 16 and 1 000 rows, processor time of one thread, median of rounds in turns, on arrays that each reads without
+a copy; "own runtime" is the fastest of its ways ({machine}; {versions}). Ratio: its time over ours. Nothing
+stands where nothing was measured; TMVA, conifer, LWTNN and QKeras are compared with the rules of the format or in another number type,
+and not timed.
+"""
+
+
+def machine() -> dict:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    level = "AVX-512" if any("avx512f" in line for line in lines if line.startswith("flags")) else "AVX2"
+    versions = {}
+    for library in LIBRARIES:
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return {"machine": f"{name} ({level})", "versions": versions}
+
+
+def text(listed: list[Case], results: dict, budget: int) -> str:
+    found = {case.name: results["models"][case.name] for case in listed if case.name in results["models"]}
+    seen = [case for case in listed if case.name in found]
+    right = [case for case in seen if found[case.name]["is_right"]]
+    fields = list(dict.fromkeys(case.field for case in seen))
+    kinds = [found[case.name]["kind"] for case in right]
+    counted = ", ".join(f"{kinds.count(kind)} {_words(kind)}" for kind in dict.fromkeys(kinds))
+    fastest = sum(kind in FASTEST for kind in kinds)
+    page = HEAD.format(
+        share=f"**{_share(len(right), len(seen))} published models of {len(fields)} fields are right at the first try, "
+        f"{fastest} of them fused as a whole or in part.**",
+        budget=budget,
+        missing=f" Of the list, {len(listed) - len(seen)} have not been run yet." if len(seen) < len(listed) else "",
+        kinds=f"Programs: {counted}.",
+    )
+    for field in fields:
+        of_field = [case for case in seen if case.field == field]
+        good = [case for case in of_field if found[case.name]["is_right"]]
+        fused = sum(found[case.name]["kind"] in FASTEST for case in good)
+        page += f"| [{field}](#{field.replace(' ', '-')}) | {len(of_field)} | {len(good)} | {fused} |\n"
+    wrong = [case for case in seen if not found[case.name]["is_right"]]
+    if wrong:
+        page += NOT_RIGHT
+        for case in wrong:
+            page += f"| {case.name} | {_command(case)} | {_cell(_reason(found[case.name]))} |\n"
+    for field in fields:
+        page += f"\n## {field.capitalize()}\n{TABLE}"
+        for case in seen:
+            if case.field == field:
+                page += _row(case, found[case.name])
+    about = results["about"]
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    return page + TAIL.format(machine=about["machine"], versions=versions)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({100 * part / whole:.0f} %)"
+
+
+def _words(kind: str) -> str:
+    return KINDS.get(kind, kind)
+
+
+def _reason(one: dict) -> str:
+    if "refused" in one:
+        return one["refused"]
+    if "not_compared" in one:
+        return f"written, not compared: {one['not_compared']}"
+    return f"differs from {one['compared_with']} by {one['error']:.0e}"
+
+
+def _row(case: Case, one: dict) -> str:
+    cells = [f"{case.name}: {case.link}", f"{case.what} ({case.format}; {case.licence})", case.weights]
+    if not one["is_right"]:
+        return f"| {' | '.join(cells)} | **not right** | {one['seconds']:.0f} | | | | | |\n"
+    ours, own, inductor = (_times(one, who) for who in ("ours", "own", "inductor"))
+    ratio = " / ".join(f"{b / a:.2g}" for a, b in zip(ours, own) if a and b)
+    expected = "" if one["kind"] == case.expected else f", {_words(case.expected)} expected"
+    cells += [_words(one["kind"]) + expected, f"{one['seconds']:.0f}", "0" if not one["error"] else f"{one['error']:.0e}"]
+    return f"| {' | '.join([*cells, _listed(ours), _listed(own), _listed(inductor), ratio])} |\n"
+
+
+def _times(one: dict, who: str) -> list[float | None]:
+    """At each number of rows; of the own runtime the fastest of its calls."""
+    found: list[float | None] = []
+    for rows in ROWS:
+        times = one["times"].get(rows, {})
+        of = [times[who]] if who in times else []
+        if who == "own":
+            of = [time for name, time in times.items() if name not in ("ours", "inductor")]
+        found.append(min(of) if of else None)
+    return found
+
+
+def _listed(times: list[float | None]) -> str:
+    return " / ".join(f"{time:.3g}" if time < 1000 else f"{time:.0f}" for time in times if time is not None)
+
+
+def _command(case: Case) -> str:
+    words = " ".join(case.words)
+    return f"`tensoa compile {words if len(words) < 200 else words[:197] + '…'}`".replace("|", "\\|")
+
+
+def _cell(reason: str) -> str:
+    short = reason if len(reason) <= 400 else reason[:397] + "…"
+    return short.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

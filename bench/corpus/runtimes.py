@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The runtimes that published models were made for: what they answer, and the fastest call of each.
+
+A runtime takes an array for each argument, in the shapes of the model, and gives an array for each result. The functions that load
+one take the file, the names of the outputs that are asked for (none: all), and of conifer what goes left of a threshold.
+"""
+
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tensoa.errors import InputError, first_line
+
+Call = Callable[[dict[str, np.ndarray]], list[np.ndarray]]
+
+
+@dataclass
+class Runtime:
+    """`calls`: ways to call it, by name; the first one says what is right. `rows`: the number that every call has, 0: any.
+    `is_timed`: whether it is the program that users call, and not a second reader of its rules.
+    """
+
+    name: str
+    calls: dict[str, Call]
+    rows: int = 0
+    is_timed: bool = True
+
+
+def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    outputs = [one.name for one in session.get_outputs()]
+    inputs = {one.name: one for one in session.get_inputs()}
+
+    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        asked = [name for name in names if name in outputs] or None
+        by_name = given if set(inputs) <= set(given) else dict(zip(inputs, given.values()))  # trees have blocks of their own
+        return session.run(asked, {name: by_name[name] for name in inputs})
+
+    return Runtime(f"ONNX Runtime {onnxruntime.__version__}", {"ONNX Runtime": call}, _fixed_rows(inputs.values()))
+
+
+def _fixed_rows(inputs) -> int:
+    """That all inputs begin with; 0 where one does not."""
+    first = {one.shape[0] if one.shape else 0 for one in inputs}
+    rows = first.pop() if len(first) == 1 else 0
+    return rows if isinstance(rows, int) else 0
+
+
+def xgboost(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import xgboost as library
+
+    booster = library.Booster({"nthread": 1})
+    booster.load_model(path)
+
+    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return [booster.inplace_predict(np.ascontiguousarray(_table(given)), validate_features=False)]
+
+    return Runtime(f"XGBoost {library.__version__}", {"XGBoost": call})
+
+
+def lightgbm(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import lightgbm as library
+
+    booster = library.Booster(model_file=str(path))
+    return Runtime(
+        f"LightGBM {library.__version__}", {"LightGBM": lambda given: [booster.predict(_table(given), num_threads=1)]}
+    )
+
+
+def catboost(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import catboost as library
+
+    model = library.CatBoost().load_model(str(path), format=path.suffix.removeprefix("."))
+    return Runtime(
+        f"CatBoost {library.__version__}", {"CatBoost": lambda given: [model.predict(_table(given), thread_count=1)]}
+    )
+
+
+def sklearn(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import joblib
+    import sklearn as library
+
+    model = joblib.load(path)
+    predict = getattr(model, "predict_proba", model.predict)
+    return Runtime(f"scikit-learn {library.__version__}", {"scikit-learn": lambda given: [predict(_table(given))]})
+
+
+def second_reader_of_trees(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    """TMVA and conifer: their rules in NumPy."""
+    from tensoa.importers.trees import files
+
+    reference = files.load(path, files.ImportOptions(splitting=splitting)).reference
+    return Runtime(reference.name, {"rules": lambda given: [reference.answers(_table(given))]}, is_timed=False)
+
+
+def tmva(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import tmva_rules
+
+    call = {"rules": lambda given: [tmva_rules.answers(path, _table(given).astype("float64"))]}
+    return Runtime("the rules of TMVA, in float64, by a second reader", call, is_timed=False)
+
+
+def lwtnn(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    """lwtnn_reference.cpp, of the environment: TENSOA_LWTNN."""
+    program = os.environ.get("TENSOA_LWTNN")
+    if not program:
+        raise InputError("TENSOA_LWTNN: is not set, expected the program of bench/corpus/lwtnn_reference.cpp")
+
+    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        rows = "".join(" ".join(f"{value:.17g}" for value in row) + "\n" for row in _table(given).astype("float64"))
+        done = subprocess.run([program, path], input=rows, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InputError(f"LWTNN does not take it: {first_line(done.stderr)}")
+        return [np.loadtxt(io.StringIO(done.stdout), ndmin=2)]
+
+    return Runtime("LWTNN", {"LWTNN": call}, is_timed=False)
+
+
+def keras(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    """Keras 2 of TensorFlow for its own files, else Keras 3."""
+    import keras_reference
+
+    model, name = keras_reference.load_any(str(path), "float32")
+    return Runtime(name, {"Keras": _in_order(lambda arrays: model.predict_on_batch(arrays if len(arrays) > 1 else arrays[0]))})
+
+
+def qkeras(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import keras_reference
+
+    model = keras_reference.load(str(path), "float64")
+    call = _in_order(lambda arrays: model.predict_on_batch(arrays[0].astype("float64")))
+    return Runtime("QKeras, in float64", {"QKeras": call}, is_timed=False)
+
+
+def tensorflow(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    if path.is_dir():
+        signature = tf.saved_model.load(str(path)).signatures["serving_default"]
+        arguments = list(signature.structured_input_signature[1])
+
+        def call(arrays: list[np.ndarray]) -> list[np.ndarray]:
+            found = signature(**{name: tf.constant(array) for name, array in zip(arguments, arrays)})
+            return [found[name].numpy() for name in sorted(found)]
+
+        return Runtime(f"TensorFlow {tf.__version__}", {"TensorFlow": _in_order(call)})
+    graph = tf.compat.v1.GraphDef()
+    graph.ParseFromString(path.read_bytes())
+
+    def imported(name: str):
+        return tf.compat.v1.import_graph_def(graph, name="")
+
+    wrapped = tf.compat.v1.wrap_function(lambda: imported(""), [])
+    used = {one.partition(":")[0].removeprefix("^") for node in graph.node for one in node.input}
+    outputs = names or [
+        node.name for node in graph.node if node.name not in used and node.op not in ("Const", "NoOp", "Placeholder")
+    ]
+    places = [node.name for node in graph.node if node.op == "Placeholder"]
+    element = wrapped.graph.as_graph_element
+
+    def tensor(name: str):
+        return element(name if ":" in name else name + ":0")
+
+    def call_by_name(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        fed = [name for name in places if name in given] or places[: len(given)]
+        pruned = pruned_of(tuple(fed))
+        arrays = [given[name] for name in fed] if set(fed) <= set(given) else list(given.values())
+        return [one.numpy() for one in pruned(*map(tf.constant, arrays))]
+
+    cache: dict[tuple[str, ...], object] = {}
+
+    def pruned_of(fed: tuple[str, ...]):
+        if fed not in cache:
+            cache[fed] = wrapped.prune([tensor(name) for name in fed], [tensor(name) for name in outputs])
+        return cache[fed]
+
+    return Runtime(f"TensorFlow {tf.__version__}", {"TensorFlow": call_by_name})
+
+
+def torchscript(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    import torch
+
+    script = torch.jit.load(path, "cpu").eval()
+    return Runtime(f"TorchScript of torch {torch.__version__}", {"TorchScript": _of_torch(script)})
+
+
+def torch_module(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    """`path`: FILE.py:FACTORY. As it is, and where it can be traced, as TorchScript."""
+    import torch
+
+    file, _, factory = str(path).rpartition(":")
+    sys.path.insert(0, str(Path(file).parent))
+    spec = importlib.util.spec_from_file_location("published", file)
+    code = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(code)
+    module = getattr(code, factory)().eval()
+    traced: dict[str, object] = {}
+
+    def in_torchscript(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        if not traced:
+            tensors = tuple(torch.from_numpy(np.ascontiguousarray(array)) for array in given.values())
+            traced[""] = torch.jit.trace(module, tensors, check_trace=False, strict=False)
+        return _of_torch(traced[""])(given)
+
+    return Runtime(f"torch {torch.__version__}", {"torch": _of_torch(module), "TorchScript": in_torchscript})
+
+
+def _of_torch(module) -> Call:
+    import torch
+
+    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        with torch.no_grad():
+            results = module(*(torch.from_numpy(np.ascontiguousarray(array)) for array in given.values()))
+        if isinstance(results, dict):
+            results = list(results.values())
+        flat = results if isinstance(results, (tuple, list)) else [results]
+        return [one.numpy() for one in flat]
+
+    return call
+
+
+def _in_order(call: Callable[[list[np.ndarray]], object]) -> Call:
+    def by_name(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        found = call(list(given.values()))
+        if isinstance(found, dict):
+            return [np.asarray(one) for one in found.values()]
+        return [np.asarray(one) for one in found] if isinstance(found, (list, tuple)) else [np.asarray(found)]
+
+    return by_name
+
+
+def _table(given: dict[str, np.ndarray]) -> np.ndarray:
+    arrays = [array.reshape(len(array), -1) for array in given.values()]
+    return np.concatenate(arrays, 1) if len(arrays) > 1 else arrays[0]
+
+
+RUNTIMES: dict[str, Callable[[Path, list[str], str | None], Runtime]] = {
+    "ONNX network": onnx,
+    "ONNX trees": onnx,
+    "XGBoost": xgboost,
+    "LightGBM": lightgbm,
+    "CatBoost": catboost,
+    "scikit-learn": sklearn,
+    "TMVA BDT": second_reader_of_trees,
+    "conifer": second_reader_of_trees,
+    "TMVA network": tmva,
+    "LWTNN": lwtnn,
+    "Keras": keras,
+    "QKeras": qkeras,
+    "TensorFlow": tensorflow,
+    "TorchScript": torchscript,
+    "torch": torch_module,
+}
