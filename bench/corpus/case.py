@@ -138,9 +138,9 @@ def matched(ours: list[np.ndarray], theirs: list[np.ndarray]) -> list[tuple[np.n
     return pairs
 
 
-def as_arrays(answer: object) -> list[np.ndarray]:
-    found = answer if isinstance(answer, (tuple, list)) else [answer]
-    return [np.asarray(one) for one in found]
+def as_arrays(answer: dict[str, np.ndarray] | np.ndarray) -> list[np.ndarray]:
+    """Of a model with several output blocks, which gives them by name, or with one."""
+    return list(answer.values()) if isinstance(answer, dict) else [answer]
 
 
 def seconds_of(call: Callable[[], object], calls: int) -> float:
@@ -166,12 +166,14 @@ def times(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def kind_of(inspected: dict) -> str:
-    """The slowest of a package's programs for this machine, or how the file runs."""
+    """The program of a package, or how the file runs."""
+    if inspected.get("fused_parts"):
+        return "parts"
     programs = {one["kind"] for one in inspected.get("programs", ())}
-    for kind in ("inductor", "parts", "fused", "forest"):
+    for kind in ("inductor", "fused", "forest"):
         if kind in programs:
             return kind
-    return str(programs or inspected.get("compilation") or inspected.get("format"))
+    return inspected["compilation"]
 
 
 def edges_of(case: dict) -> np.ndarray | None:
@@ -180,7 +182,10 @@ def edges_of(case: dict) -> np.ndarray | None:
     from tensoa.importers.trees import files, imported
 
     options = files.ImportOptions(trust_pickle=True, splitting=case["splitting"])
-    return imported.edge_rows(files.load(case["own"], options).ensemble, max(ROWS))
+    edges = imported.edge_rows(files.load(case["own"], options).ensemble, max(ROWS))
+    if case["format"] == "scikit-learn":  # which refuses infinities, and NaN where it was trained without
+        edges = np.nan_to_num(edges)
+    return edges
 
 
 def compared(case: dict) -> dict:

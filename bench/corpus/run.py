@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--inductor", action="store_true", help="also time a package of TorchInductor alone")
     parser.add_argument("--missing", action="store_true", help="only those without a result")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # names after options, too
     listed = cases(options.list)
     results = json.loads(options.results.read_text()) if options.results.exists() else {"models": {}}
     is_worse = False

@@ -46,9 +46,14 @@ def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
     def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
         asked = [name for name in names if name in outputs] or None
         by_name = given if set(inputs) <= set(given) else dict(zip(inputs, given.values()))  # trees have blocks of their own
-        return session.run(asked, {name: by_name[name] for name in inputs})
+        return [_without_names(one) for one in session.run(asked, {name: by_name[name] for name in inputs})]
 
     return Runtime(f"ONNX Runtime {onnxruntime.__version__}", {"ONNX Runtime": call}, _fixed_rows(inputs.values()))
+
+
+def _without_names(result) -> np.ndarray:
+    """Of ZipMap, which gives a dict of classes for each row."""
+    return np.array([list(one.values()) for one in result]) if isinstance(result, list) else result
 
 
 def _fixed_rows(inputs) -> int:
