@@ -19,7 +19,7 @@ from tensoa.binding.blocks import named_results
 from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
 from tensoa.binding.defaults import left_out, line_of, needed_arguments, taken_text, words_of_model
 from tensoa.binding.evaluation import evaluated
-from tensoa.binding.model import as_exported, with_examples, with_lengths
+from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples, with_lengths
 from tensoa.binding.parse import SCHEMA, parse
 from tensoa.binding.parse import load as load_binding
 from tensoa.command import working
@@ -32,6 +32,7 @@ from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
 from tensoa.program_kinds import PACKAGE, NoProgram, summary
+from tensoa.rows_axis import Sizes, rows_first
 
 TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
 Model = nn.Module | str | PathLike
@@ -225,11 +226,17 @@ def _compile_module(
         raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
     with evaluated(module):
         if isinstance(described, Binding):
+            sizes: dict[str, Sizes] = {}
             columns = _with_rows(module, described, rows, options.report)
         else:
+            sizes = {one.name: one.sizes for one in described[0] if one.sizes}
             columns = _in_words(module, *described, rows, options.report)
     if is_file and not isinstance(described, Binding):
         module = load_module(str(model), columns)  # whose results and columns go by name
+    with evaluated(module):
+        module, lines = rows_first(module, columns, sizes)
+    for line in lines:
+        options.report(line)
     export.write(module, columns, path, options, is_just_in_time)
 
 
@@ -260,6 +267,7 @@ def _in_words(
     _require_columns(blocks, rows)
     inputs = words.inputs_of(blocks, rows or {})
     _check_arguments(module, [block.name for block in inputs.inputs])
+    module, _ = rows_first(module, inputs, {one.name: one.sizes for one in blocks if one.sizes})
     lines: list[str] = []
     inputs = _with_rows(module, inputs, rows, lines.append)
     try:
@@ -308,54 +316,30 @@ def _with_rows(module: nn.Module, columns: Binding, rows: Example | None, report
     if missing:
         report(f"example: rows of {', '.join(missing)} are made up: it has none of the columns")
     integers = [i for i, block in enumerate(found.inputs) if block.examples is not None and is_integer(block.column_dtype)]
-    silent = _WithoutResults(module)
-    if not integers or _runs(silent, found, TRIED_ROWS):
+    silent = WithoutResults(module)
+    if not integers or takes_rows(silent, found, TRIED_ROWS):
         return found
     for chosen in [*([i] for i in integers), integers]:
         blocks = [replace(block, examples=None) if i in chosen else block for i, block in enumerate(found.inputs)]
         candidate = replace(found, inputs=tuple(blocks))
-        if _runs(silent, candidate, TRIED_ROWS) and _are_indices(silent, found, chosen):
+        if takes_rows(silent, candidate, TRIED_ROWS) and _are_indices(silent, found, chosen):
             names = ", ".join(found.inputs[i].name for i in chosen)
             report(f"example: rows of {names} are made up: those of the example are indices, which need all rows of their call")
             return candidate
     return found  # it fails for another reason, which is said when the package is checked
 
 
-def _are_indices(module: "_WithoutResults", columns: Binding, chosen: Sequence[int]) -> bool:
+def _are_indices(module: WithoutResults, columns: Binding, chosen: Sequence[int]) -> bool:
     """Whether the model takes the examples of these blocks where it has as many rows as they count; not tried of very many."""
     largest = max(int(columns.inputs[i].examples.max()) for i in chosen)
-    return largest >= MOST_TRIED_ROWS or _runs(module, columns, (largest + 1,))
-
-
-def _runs(module: "_WithoutResults", columns: Binding, counts: Sequence[int]) -> bool:
-    """Whether the model takes these numbers of rows of an example."""
-    columns = with_examples(module, with_lengths(module, columns)[0])
-    for count in counts:
-        rows = {collection: count * (1 + 2 * collection) for collection in collections_of(columns)}
-        try:
-            with as_exported():
-                columns.value(module, columns.tensors(Columns(columns, rows, (), "cpu", seed=count).inputs))
-        except Exception:  # whatever the user's model throws
-            return False
-    return True
-
-
-class _WithoutResults:
-    """A model that gives nothing, to try what it takes before its results are known."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.module, self.argument_names = module, argument_names(module)
-
-    def __call__(self, *tensors: torch.Tensor, **named: torch.Tensor) -> tuple:
-        self.module(*tensors, **named)
-        return ()
+    return largest >= MOST_TRIED_ROWS or takes_rows(module, columns, (largest + 1,))
 
 
 def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result]) -> list[dict]:
     """The output blocks of a model, from what it gives for two numbers of rows of each collection."""
     if len(collections_of(inputs)) > len(FEW_ROWS) // 2:
         raise InputError(f"columns: got {len(collections_of(inputs))} collections, at most {len(FEW_ROWS) // 2} are possible")
-    silent = _WithoutResults(module)
+    silent = WithoutResults(module)
     trial = with_examples(silent, with_lengths(silent, inputs)[0])
     (first, is_dict), (second, _) = (_results(module, trial, at) for at in (0, 1))
     found = _in_order([name for name, _ in first], asked, is_dict)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tensoa.binding.blocks import Binding
+from tensoa.binding.blocks import Binding, argument_names
 from tensoa.binding.columns import (
     FEW_ROWS,
     LARGE,
@@ -165,6 +166,30 @@ def with_examples(module: Any, binding: Binding) -> Binding:
             low = next((low for low in (*(1 - b for b in lowest), *range(first)) if runs({i: (low, high)})), first)
             ranges[i] = (low, high)
     return limited(ranges)
+
+
+def takes_rows(module: "WithoutResults", columns: Binding, counts: Sequence[int]) -> bool:
+    """Whether the model takes these numbers of rows of an example."""
+    columns = with_examples(module, with_lengths(module, columns)[0])
+    for count in counts:
+        rows = {collection: count * (1 + 2 * collection) for collection in collections_of(columns)}
+        try:
+            with as_exported():
+                columns.value(module, columns.tensors(Columns(columns, rows, (), "cpu", seed=count).inputs))
+        except Exception:  # whatever the user's model throws
+            return False
+    return True
+
+
+class WithoutResults:
+    """A model that gives nothing, to try what it takes before its results are known."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module, self.argument_names = module, argument_names(module)
+
+    def __call__(self, *tensors: torch.Tensor, **named: torch.Tensor) -> tuple:
+        self.module(*tensors, **named)
+        return ()
 
 
 def result_rows(module: Any, binding: Binding, device: str) -> list[dict[str, int]]:

@@ -7,11 +7,15 @@
     x=r,phi,z@hits                 blocks of one collection, here "hits", have as many rows as each other
     edge_index.T=from,to:int64@edges   [2, n], as edge lists are
     field=field@call               one number for the whole call, which the model gets in every row of the first block: [n, 1]
+    state[2,n,64]=h_0,h_1,…        the shape of the model's tensor, with n where rows are: each row has the other sizes, flat
+    x[5]=a,b,c,d,e                 a tensor that is one row: the model runs for each
+    image[n,1,8,8]                 columns called image_0, image_1, … image_63
 
 Without a dtype, columns are float32, or integers or truth values where the example has such.
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,36 +28,72 @@ from tensoa.binding.parse import SCHEMA, parse
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError
 
-WORDS = re.compile(r"(?P<name>[^=@]+?)(?P<transposed>\.T)?\s*=(?P<columns>[^=:@]+)(:\s*(?P<dtype>\w+)\s*)?(@\s*(?P<rows>\w+))?")
+NAME = r"(?P<name>[^=@]+?)(?P<sizes>\[\s*(n|\d+)\s*(,\s*(n|\d+)\s*)*\])?(?P<transposed>\.T)?\s*"
+WORDS = re.compile(NAME + r"(=(?P<columns>[^=:@]+))?(:\s*(?P<dtype>\w+)\s*)?(@\s*(?P<rows>\w+))?")
 CALL = "call"  # the collection that scalars are typed with
 EXAMPLE = "features=pt,eta,phi charge=charge:int32 edge_index.T=from,to:int64@edges"
 
 
 @dataclass(frozen=True)
 class Words:
-    """What was typed of one block. `rows`: the collection; `dtype`: nothing where it was not said."""
+    """What was typed of one block. `rows`: the collection; `dtype`: nothing where it was not said; `sizes`: of the model's
+    tensor, None where rows are (tensoa.rows_axis), nothing where they were not said.
+    """
 
     name: str
     columns: tuple[str, ...]
     dtype: str = ""
     rows: str = ""
     is_transposed: bool = False
+    sizes: tuple[int | None, ...] = ()
 
 
 def words_of(text: str, option: str = "columns") -> Words:
     """Raises InputError."""
     found = WORDS.fullmatch(text.strip()) if isinstance(text, str) else None
-    columns = tuple(name.strip() for name in found["columns"].split(",")) if found else ()
-    if found is None or not all(columns) or found["name"].strip() in ("", ".T"):
-        raise InputError(f"{option}: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {EXAMPLE}")
-    is_transposed = found["transposed"] is not None
-    return _checked(Words(found["name"].strip(), columns, found["dtype"] or "", found["rows"] or "", is_transposed), option)
+    if found is None or found["name"].strip() in ("", ".T") or (found["columns"] is None and found["sizes"] is None):
+        raise _not_understood(option, text)
+    name, is_transposed, sizes = _name_of(found)
+    columns = tuple(one.strip() for one in found["columns"].split(",")) if found["columns"] else _counted(name, sizes)
+    if not all(columns):
+        raise _not_understood(option, text)
+    return _checked(Words(name, columns, found["dtype"] or "", found["rows"] or "", is_transposed, sizes), option)
+
+
+def _not_understood(option: str, text: str) -> InputError:
+    return InputError(f"{option}: got '{text}', expected BLOCK=COLUMN,COLUMN…, as in: {EXAMPLE}")
+
+
+def _name_of(found: re.Match) -> tuple[str, bool, tuple[int | None, ...]]:
+    """(name, whether it is transposed, sizes)."""
+    sizes = (found["sizes"] or "").strip("[]").split(",") if found["sizes"] else ()
+    return (
+        found["name"].strip(),
+        found["transposed"] is not None,
+        tuple(None if size.strip() == "n" else int(size) for size in sizes),
+    )
+
+
+def _counted(name: str, sizes: Sequence[int | None]) -> tuple[str, ...]:
+    """A name for each number of a row."""
+    return tuple(f"{name}_{i}" for i in range(math.prod(size for size in sizes if size is not None)))
 
 
 def _checked(words: Words, option: str) -> Words:
     twice = next((name for name in words.columns if words.columns.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"{option}: block {words.name} has the column {twice} twice, expected each once")
+    of_row = math.prod(size for size in words.sizes if size is not None)
+    is_fixed = None not in words.sizes  # some of its sizes may be a number of rows that is always the same
+    fits = of_row == len(words.columns) or (
+        is_fixed and any(of_row == (size or 0) * len(words.columns) for size in words.sizes)
+    )
+    if words.sizes and (words.is_transposed or words.sizes.count(None) > 1 or not of_row or not fits):
+        shape = ", ".join("n" if size is None else str(size) for size in words.sizes)
+        raise InputError(
+            f"{option}: block {words.name}[{shape}]{'.T' * words.is_transposed} has {len(words.columns)} columns; expected one "
+            f"n, where rows are, and as many columns as a row has numbers, {of_row}; no .T"
+        )
     if words.dtype and words.dtype not in DTYPES:
         raise InputError(f"{option}: block {words.name} is of '{words.dtype}', expected one of {', '.join(DTYPES)}")
     return words
@@ -61,11 +101,12 @@ def _checked(words: Words, option: str) -> Words:
 
 def words_of_names(name: str, columns: Iterable[str], option: str = "columns") -> Words:
     """Of names alone. Raises InputError."""
-    plain = name.removesuffix(".T")
+    found = re.fullmatch(NAME, name)
     names = tuple(columns) if isinstance(columns, Iterable) else (columns,)
-    if not names or not all(isinstance(column, str) and column for column in names):
+    if found is None or not names or not all(isinstance(column, str) and column for column in names):
         raise InputError(f"{option}: block {name} has {list(names)}, expected names of columns")
-    return _checked(Words(plain, names, is_transposed=plain != name), option)
+    plain, is_transposed, sizes = _name_of(found)
+    return _checked(Words(plain, names, is_transposed=is_transposed, sizes=sizes), option)
 
 
 def inputs_of(words: Sequence[Words], example: Mapping[str, torch.Tensor | None], match: str = "auto") -> Binding:

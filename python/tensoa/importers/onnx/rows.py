@@ -5,7 +5,7 @@
 Exporters write such models by default. What prevents other numbers of rows are constant shapes of Reshape, and Flatten of all
 axes: in each of them one size becomes free. One row does not say which: [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or
 [5 * n, 16]. What gives the same for twice the rows as for each half is right. Where nothing does, each row is calculated by
-itself (one_by_one.py).
+itself (tensoa.row_by_row).
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ import torch
 from tensoa.binding.model import LIMITS
 from tensoa.errors import InputError, first_line
 from tensoa.importers.onnx.graph import Input, Node
-from tensoa.importers.onnx.one_by_one import recorded
 from tensoa.importers.onnx.values import Known, Value
 from tensoa.importers.results import named
+from tensoa.row_by_row import of_each
 
 if TYPE_CHECKING:
     from tensoa.importers.onnx.module import OnnxModule
@@ -80,9 +80,17 @@ def _one_by_one(module: "OnnxModule", rows: int, numbers: "_Numbers") -> torch.f
     """The model for each row by itself, where that gives the same; says in `graph.fixed_by` why not."""
     graph = module.graph
     reason = ""
+
+    def of_row(*row: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        results = module.results_of([tensor.expand(rows, *tensor.shape) for tensor in row])
+        for result in results:
+            if result.dim() == 0 or result.shape[0] != rows:
+                raise InputError(f"a result has the shape {list(result.shape)} for {rows} rows")
+        return tuple(result[0] for result in results)
+
     for count in RECORDED:
         try:
-            made = recorded(module.results_of, numbers(count), rows)
+            made = of_each(of_row, numbers(count))
             for inputs in numbers.sets(BLOCKS * rows):
                 parts = [module.results_of([tensor[i * rows : (i + 1) * rows] for tensor in inputs]) for i in range(BLOCKS)]
                 _expect_same(graph.outputs, made(*inputs), parts)

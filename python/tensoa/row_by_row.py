@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models that take one number of rows alone, as models that calculate each row by itself.
+"""A function of one row, or of one number of rows, as a module of any number of them.
 
-torch.vmap runs such a model for one row, which is given as all rows that the model wants. The operations that this becomes are
-recorded for a number of rows that nothing else has; in the record, that number and its multiples become those of the call.
-Rules of torch.vmap that read sizes as numbers would fix the number of rows where torch.export follows them.
+torch.vmap runs a function of one row for all. The operations that this becomes are recorded for a number of rows that nothing
+else has; in the record, that number and its multiples become those of the call. Rules of torch.vmap that read sizes as numbers
+would fix the number where torch.export follows them.
 """
 
 import operator
@@ -14,26 +14,22 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from tensoa.errors import InputError
-
 aten = torch.ops.aten
-Run = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+Function = Callable[..., tuple[torch.Tensor, ...]]
 
 
-def recorded(run: Run, inputs: Sequence[torch.Tensor], copies: int) -> torch.fx.GraphModule:
-    """A module that takes any number of rows and gives a tuple, made of `run`, which takes `copies` rows. `inputs`: tensors of
-    the number of rows that is recorded. It is right where no other size is a multiple of that: the caller compares.
+def of_each(function: Function, inputs: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
+    """A module that gives the results of `function` for each of any number of first indices of its inputs. `inputs`: tensors of
+    the number that is recorded. It is right where no other size is a multiple of that: the caller compares.
     """
+    return of_any(torch.vmap(function), inputs)
 
-    def of_row(*row: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        results = run([tensor.expand(copies, *tensor.shape) for tensor in row])
-        for result in results:
-            if result.dim() == 0 or result.shape[0] != copies:
-                raise InputError(f"a result has the shape {list(result.shape)} for {copies} rows")
-        return tuple(result[0] for result in results)
 
+def of_any(function: Function, inputs: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
+    """The same of a function that takes as many rows as `inputs` have, or more."""
     with torch.no_grad():
-        module = make_fx(torch.vmap(of_row))(*inputs)
+        module = make_fx(function)(*inputs)
+    module.graph.eliminate_dead_code()  # which would count as what rows have to do with each other
     _free(module.graph, inputs[0].shape[0])
     module.recompile()
     return module
