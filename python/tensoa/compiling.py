@@ -33,6 +33,7 @@ from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
 from tensoa.program_kinds import PACKAGE, NoProgram, summary
 from tensoa.rows_axis import Sizes, rows_first
+from tensoa.settled import settled
 
 TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
 Model = nn.Module | str | PathLike
@@ -235,7 +236,9 @@ def _compile_module(
         module = load_module(str(model), columns)  # whose results and columns go by name
     with evaluated(module):
         module, lines = rows_first(module, columns, sizes)
-    for line in lines:
+    with evaluated(module):  # whose buffers are as they were before
+        module, others = settled(module, columns)
+    for line in [*lines, *others]:
         options.report(line)
     export.write(module, columns, path, options, is_just_in_time)
 

@@ -74,7 +74,10 @@ def traced(module: nn.Module, arguments: tuple, shapes: Any, named: dict | None 
     unchecked = mock.patch.object(torch.distributions.Distribution, "_validate_args", False)  # their checks are branches
     in_order = torch.backends.opt_einsum.flags(enabled=False)  # which, where it is installed, compares the numbers of rows
     with torch.no_grad(), _free_lengths(), right_states(), unchecked, in_order, _quiet():
-        return torch.export.export(module, arguments, named, dynamic_shapes=shapes, strict=False)
+        program = torch.export.export(module, arguments, named, dynamic_shapes=shapes, strict=False)
+    program.graph.eliminate_dead_code()  # as the conditions of branches that are decided, which read all rows
+    program.graph_module.recompile()
+    return program
 
 
 def decomposed(program: torch.export.ExportedProgram, table: dict) -> torch.export.ExportedProgram:
