@@ -95,6 +95,7 @@ def main():
             f"OUTPUT_DIRECTORY = {folder}",
             "XML_PROGRAMLISTING = NO",
             "LAYOUT_FILE =",
+            "HTML_HEADER =",
             "HTML_EXTRA_STYLESHEET =",
             "WARN_AS_ERROR = NO",
             "WARNINGS = NO",

@@ -106,7 +106,8 @@ TEST_F(DeviceOps, LeaveTheCurrentDeviceAloneAlsoWhereTheyFail) {
   const Event event(queue);
   runtime_.is_lost[1] = true;
   const auto is_lost = ThrowsMessage<DeviceLostError>(
-      HasSubstr("this process can use cuda:1 no more, and mostly no other GPU: go on with the CPU, or in a new process"));
+      HasSubstr("this process can use cuda:1 no more, and mostly no other GPU: go on with the CPU, "
+                "or in a new process"));
   EXPECT_THAT([] { Queue{kSecond}; }, is_lost);
   EXPECT_THAT([] { Buffer(kSecond, 8); }, is_lost);
   EXPECT_THAT([&] { queue.wait(); }, is_lost);
