@@ -17,7 +17,7 @@ namespace {
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<int> stopped_by = 0;
-std::string_view program_name;
+std::string_view this_program;
 
 void say(std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) {
@@ -34,7 +34,7 @@ std::string_view name_of(int signal) {
 /// In a handler: nothing but calls that are safe there.
 void end_by(int signal) {
   remove_unfinished_files();
-  say({start_of_line(), program_name, ": ended by ", name_of(signal),
+  say({start_of_line(), this_program, ": ended by ", name_of(signal),
        "; outputs that were not finished are removed\n"});
   raise(signal);  // as by default, which SA_RESETHAND has put back, once this returns
 }
@@ -55,14 +55,14 @@ constexpr int kStops[] = {SIGINT, SIGTERM};
 void note_stop(int signal) {
   stopped_by = signal;
   for (const int stop : kStops) handle(stop, end_by);
-  say({start_of_line(), program_name, ": ", name_of(signal),
+  say({start_of_line(), this_program, ": ", name_of(signal),
        ": finishing the events in flight; once more to end now\n"});
 }
 
 }  // namespace
 
 void handle_signals(std::string_view program) {
-  program_name = program;
+  this_program = program;
   for (const int signal : kSignals) handle(signal, end_by);
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -208,8 +208,10 @@ class ModelBench {
     const int turns = n > kMany ? std::min(options_.repeats, kTurnsOfMany) : options_.repeats;
     for (const int threads : options_.threads) {
       std::vector<std::vector<Variant>> of_threads;
+      of_threads.reserve(static_cast<std::size_t>(threads));
       for (int t = 0; t < threads; ++t) of_threads.push_back(variants_of(t, n));
       std::vector<Variant> variants;
+      variants.reserve(of_threads[0].size());
       for (std::size_t i = 0; i < of_threads[0].size(); ++i)
         variants.push_back(at_the_same_time(of_threads, i));
       run_in_turns(variants, turns, threads > 1 ? kShortestOfThreads : kShortest, process_clock);

@@ -31,28 +31,29 @@ struct OfThread {
 
 std::atomic<bool> is_on{false};
 std::array<Counters, kMaxDevices> counters;
-thread_local OfThread here;
+thread_local OfThread of_this_thread;
 
 }  // namespace
 
 namespace detail {
 
 void driver_entered(int device) noexcept {
-  if (here.depth++ > 0) return;
-  here.is_counted = is_on.load(std::memory_order_relaxed);
-  if (!here.is_counted) return;
-  here.device = device;
-  here.begin = Clock::now();
+  if (of_this_thread.depth++ > 0) return;
+  of_this_thread.is_counted = is_on.load(std::memory_order_relaxed);
+  if (!of_this_thread.is_counted) return;
+  of_this_thread.device = device;
+  of_this_thread.begin = Clock::now();
 }
 
 void driver_left() noexcept {
-  if (--here.depth > 0 || !here.is_counted) return;
-  const std::chrono::nanoseconds time = Clock::now() - here.begin;
-  Counters& of = counters[static_cast<std::size_t>(here.device)];
+  if (--of_this_thread.depth > 0 || !of_this_thread.is_counted) return;
+  const std::chrono::nanoseconds time = Clock::now() - of_this_thread.begin;
+  Counters& of = counters[static_cast<std::size_t>(of_this_thread.device)];
   of.calls.fetch_add(1, std::memory_order_relaxed);
   of.nanoseconds.fetch_add(time.count(), std::memory_order_relaxed);
-  const int last = std::exchange(here.last, here.device);
-  if (last != -1 && last != here.device) of.switches.fetch_add(1, std::memory_order_relaxed);
+  const int last = std::exchange(of_this_thread.last, of_this_thread.device);
+  if (last != -1 && last != of_this_thread.device)
+    of.switches.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace detail
