@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes what a release consists of, in build-release/: the sources, the wheel, the tarball and the Debian package of `make dist`, and their
-# SHA-256. All times are that of the commit, and no path is in a binary: two builds of a commit are the same bytes.
+# SHA-256. All times are that of the commit, and no path is in a binary. What is not the same bytes in two folders are the objects of nvcc,
+# which names anonymous namespaces after the path of their file.
 #
 #   scripts/release.sh            from this checkout, which must have no changes
 #   scripts/release.sh --twice    in two fresh clones without a compiler cache, and compares; build-release-twice/ has both
