@@ -5,7 +5,6 @@
 import ctypes
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,39 +97,32 @@ def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:
 
 
 def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fused, Files]:
-    """(what the manifest says, files) of a program for GPUs. It is not run here. Raises NotFused where the compiler would
+    """(what the manifest says, files) of a row program for GPUs. It is not run here. Raises NotFused where the compiler would
     take minutes.
     """
-    made = kernels_for_cuda(program, precision, deterministic)
-    entry, files = made.files(FOLDER)
-    has_sums = any(buffer.value.name == "sum" for stage in made.plan.stages for buffer in stage.sums)
-    is_the_same = deterministic or not has_sums
-    return Fused(list(program.domains), made.stages, is_the_same, cuda=entry, precision=precision), files
+    return of_kernels(kernels_for_cuda(program, precision, deterministic), precision)
 
 
-@dataclass
-class CudaKernels:
-    """Of a fused program, before they are compiled. `stages`: what they do, in words."""
-
-    made: cuda.Generated
-    plan: stages.Plan
-    stages: list[str]
-    rows_at_once: int
-
-    def files(self, folder: str) -> tuple[CudaProgram, Files]:
-        """What the manifest says of them, and their files in `folder` of the package."""
-        weights = folder + "weights.bin"
-        files, code = {weights: self.made.weights}, []
-        for architecture in cuda.ARCHITECTURES:
-            name = f"{folder}{architecture}.cubin"
-            files[name] = cuda.compile(self.made.source, architecture)
-            code.append(GpuCode(architecture, name, BUILT))
-        made = self.made
-        return CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, self.rows_at_once, True), files
+def of_kernels(kernels: cuda.CudaKernels, precision: str) -> tuple[Fused, Files]:
+    """(what the manifest says, files) of a program for GPUs. Compiles it."""
+    entry, files = cuda_files(kernels, FOLDER)
+    return Fused(kernels.domains, kernels.stages, kernels.is_the_same, cuda=entry, precision=precision), files
 
 
-def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> CudaKernels:
-    """Raises NotFused."""
+def cuda_files(kernels: cuda.CudaKernels, folder: str) -> tuple[CudaProgram, Files]:
+    """What the manifest says of kernels, and their files in `folder` of the package."""
+    made, weights = kernels.made, folder + "weights.bin"
+    files, code = {weights: made.weights}, []
+    for architecture in cuda.ARCHITECTURES:
+        name = f"{folder}{architecture}.cubin"
+        files[name] = cuda.compile(made.source, architecture)
+        code.append(GpuCode(architecture, name, BUILT))
+    return CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, kernels.rows_at_once, True), files
+
+
+def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> cuda.CudaKernels:
+    """The kernels of a row program. Raises NotFused."""
+    domains = list(program.domains)
     for value in program.values():
         if value.op == "linear":
             check_weights(value.attributes["weight"])
@@ -143,7 +135,8 @@ def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> C
         made = cuda.generate(program, plan, precision)
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in made.buffers))
     at_once = max(1, CUDA_WORKSPACE // bytes_of_row // 16) * 16 if program.lifted and _has_rows_apart(program) else 0
-    return CudaKernels(made, plan, stages.described(plan, program), at_once)
+    has_sums = any(buffer.value.name == "sum" for stage in plan.stages for buffer in stage.sums)
+    return cuda.CudaKernels(made, domains, stages.described(plan, program), deterministic or not has_sums, at_once)
 
 
 def check_weights(weight: np.ndarray | torch.Tensor) -> None:

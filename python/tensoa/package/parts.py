@@ -28,7 +28,7 @@ from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
 from tensoa.compiler.frontends.torch_export.parts import Limits, Part, Partition, Tensor, name_of, partition
-from tensoa.package.fused import FOLDER, Files, check_weights, kernels_for_cuda
+from tensoa.package.fused import FOLDER, Files, check_weights, cuda_files, kernels_for_cuda
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 
 OF_OTHERS = "a tensor that is not made of rows"  # follows from another operator that is not fused
@@ -202,7 +202,7 @@ def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[Fu
     kernels = kernels_for_cuda(part.program, precision, deterministic)
     kernels.rows_at_once = 0  # what runs between the parts has memory for all rows, too
     made = _described(part, kernels.stages, kernels.made.source.encode(), kernels.made.weights)
-    made.cuda, files = kernels.files(f"{FOLDER}{made.name}/")
+    made.cuda, files = cuda_files(kernels, f"{FOLDER}{made.name}/")
     return made, files, kernels.made.weights
 
 

@@ -24,13 +24,14 @@ decided here:
 from tensoa.compiler.backends.cuda.generate import INSTRUCTIONS, generate, kernel_text
 from tensoa.compiler.backends.cuda.memory import PRECISIONS
 from tensoa.compiler.backends.cuda.nvrtc import ARCHITECTURES, compile
-from tensoa.compiler.backends.cuda.program import LIMITS, Generated, Launch, Zero
+from tensoa.compiler.backends.cuda.program import LIMITS, CudaKernels, Generated, Launch, Zero
 
 __all__ = [
     "ARCHITECTURES",
     "INSTRUCTIONS",
     "LIMITS",
     "PRECISIONS",
+    "CudaKernels",
     "Generated",
     "Launch",
     "Zero",

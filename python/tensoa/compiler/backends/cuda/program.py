@@ -56,3 +56,17 @@ class Generated:
     buffers: list[BufferEntry] = field(default_factory=list)
     steps: list[Zero | Launch] = field(default_factory=list)
     weights: bytes = b""
+
+
+@dataclass
+class CudaKernels:
+    """A program before it is compiled. `domains`: the collections, in the order of the row counts of a call; `stages`: what the
+    kernels do, in words; `is_the_same`: whether every call gives the same bits; `rows_at_once`: of a call, 0 where all rows are
+    needed together.
+    """
+
+    made: Generated
+    domains: list[int]
+    stages: list[str]
+    is_the_same: bool
+    rows_at_once: int
