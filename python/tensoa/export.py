@@ -376,11 +376,16 @@ def dependence_lines(dependence: RowDependence) -> Iterator[str]:
 def _row_program(exported: torch.export.ExportedProgram, tried: Cases, options: Options, folder: str) -> _Compiled:
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
-    columns, rules = tried.binding, tried.rules
+    columns, rules, lines = tried.binding, tried.rules, list[str]()
     if options.target == "cuda":
-        program = torch_export.row_program(exported, columns, rules, options.target)
+        precision = options.precision or PRECISIONS[0]
+        kernels = routes.for_cuda(exported, columns, rules, precision, options.deterministic)
+        if isinstance(kernels, str):
+            lines += [f"not by typed tensors: {kernels}"] if kernels else []
+            program = torch_export.row_program(exported, columns, rules, options.target)
+            kernels = fused.kernels_for_cuda(program, precision, options.deterministic)
         step("compiling the fused program")
-        entry, files = fused.for_cuda(program, options.precision or PRECISIONS[0], options.deterministic)
+        entry, files = fused.of_kernels(kernels, precision)
         checks: list[Check] = []
         weights: list[bytes] = []
     else:
@@ -392,7 +397,7 @@ def _row_program(exported: torch.export.ExportedProgram, tried: Cases, options: 
         entry, files, checks = fused.for_cpu(made, cpu_flags(), check, folder)
         weights = [made.source.weights]
     files = {"model/" + name: content for name, content in files.items()}
-    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages), weights=weights)
+    return _Compiled(files, checks, entry, lines=[*_stage_lines(entry.stages), *lines], weights=weights)
 
 
 def _in_parts(

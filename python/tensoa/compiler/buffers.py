@@ -5,15 +5,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensoa.compiler.ir import Value
-
 Shape = tuple[int, int]  # (domain, size of a row)
 
 
 class Life(NamedTuple):
     """A buffer of `value` is there from the stage `first` to the stage `last`. What has the same shape can take its place."""
 
-    value: Value
+    value: object
     shape: Shape
     first: int
     last: int

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which compiler makes a fused program of a model: the one place that knows of two.
 
-`TENSOA_COMPILER=typed` in the environment: typed tensors and loop nests (tensoa.compiler.typed), for CPUs. Otherwise row
-programs (tensoa.compiler.ir), as before; this goes when the typed compiler has all that they have.
+`TENSOA_COMPILER=typed` in the environment: typed tensors and loop nests (tensoa.compiler.typed). Otherwise row programs
+(tensoa.compiler.ir), as before; this goes when the typed compiler has all that they have.
 """
 
 import os
@@ -13,8 +13,8 @@ import torch
 
 from tensoa.binding import Binding
 from tensoa.compiler import stages
-from tensoa.compiler.backends import cpu
-from tensoa.compiler.errors import surprises_as_not_fused
+from tensoa.compiler.backends import cpu, cuda
+from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends import torch_export
 from tensoa.compiler.ir import Program
 
@@ -45,6 +45,24 @@ def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, rules: lis
         program = passes.simplified(frontend.capture(exported, binding, rules))
         domains = sorted({block.collection for block in binding.inputs})
         return CpuProgram(typed_cpu.generate(program), domains, typed_cpu.described(program))
+
+
+def for_cuda(
+    exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict[str, int]], precision: str, deterministic: bool
+) -> cuda.CudaKernels | str:
+    """The kernels of typed tensors for GPUs, or, in words, why they are those of row programs."""
+    if not is_typed():
+        return ""
+    from tensoa.compiler.typed import cuda as typed_cuda
+    from tensoa.compiler.typed import frontend, passes
+
+    try:
+        with surprises_as_not_fused():
+            program = passes.simplified(frontend.capture(exported, binding, rules))
+            domains = sorted({block.collection for block in binding.inputs})
+            return typed_cuda.generate(program, domains, precision, deterministic)
+    except NotFused as reason:
+        return str(reason)
 
 
 def of_rows(program: Program) -> CpuProgram:

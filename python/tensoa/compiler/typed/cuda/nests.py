@@ -1,0 +1,213 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA C++ of loop nests: the threads of a block share the elements of its rows.
+
+Axes have roles. Rows and the elements of a root are counted together, and each thread calculates some of them; of a sum of
+which there are few results, the terms are shared by lanes of a warp, too. A product with constant weights is made by tensor
+cores (products.py): its items and blocks of its outputs are shared by warps, and its accumulators lie in registers.
+"""
+
+import math
+from collections.abc import Sequence
+
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.cuda.expressions import Expressions, Weights, literal, memory_type, type_of
+from tensoa.compiler.typed.cuda.target import SM_80, Target
+from tensoa.compiler.typed.functions import start_of
+from tensoa.compiler.typed.passes import is_selection
+from tensoa.compiler.typed.schedule.addresses import Linear, variable
+from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests
+from tensoa.compiler.typed.schedule.reads import Leaf, terms_of
+from tensoa.compiler.typed.tensors import BlockSize, Tensor
+from tensoa.dtypes import DTYPES
+
+STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin"}
+
+
+def count_text(loops: Sequence[Loop]) -> str:
+    """How many iterations loops have, in C++."""
+    fixed = math.prod(loop.size for loop in loops if not isinstance(loop.size, BlockSize))
+    blocks = [loop.end for loop in loops if isinstance(loop.size, BlockSize)]
+    return " * ".join([*([str(fixed)] if fixed > 1 or not blocks else []), *blocks])
+
+
+def decoded(loops: Sequence[Loop], number: str) -> str:
+    """The loop variables of an iteration; the last loop is the innermost."""
+    found = []
+    for i, loop in enumerate(loops):
+        inner = count_text(loops[i + 1 :])
+        index = number if inner == "1" else f"{number} / ({inner})"
+        found.append(f"const int {loop.name} = {index if i == 0 else f'{index} % {loop.end}'};")
+    return " ".join(f"[[maybe_unused]] {one}" for one in found)
+
+
+def loops_around(loops: Sequence[Loop], body: str) -> str:
+    for loop in reversed(loops):
+        body = f"for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
+    return body
+
+
+class NestPrinter(Expressions):
+    """Prints the nests of a stage that work on numbers of the own row. `rows`: of a block, at most."""
+
+    def __init__(self, nests: Nests, weights: Weights, rows: int, threads: int, target: Target = SM_80) -> None:
+        super().__init__(nests, weights)
+        self.rows, self.threads, self.target = rows, threads, target
+        self.copies: dict[Tensor, str] = {}  # memory between kernels that a root is written to as well
+
+    # -- who calculates what
+
+    def shared(self, loops: Sequence[Loop], body: str, has_rows_inside: bool = False) -> str:
+        """Each thread has some of the elements of all rows. `has_rows_inside`: neighbours are rows, as in planes of columns."""
+        count = count_text(loops)
+        if has_rows_inside:
+            row, element = "at % n", "at / n"
+        else:
+            row, element = ("at", "0") if count == "1" else (f"at / ({count})", f"at % ({count})")
+        head = f"[[maybe_unused]] const int q = {row}, e = {element}; {decoded(loops, 'e')}"
+        return f"for (int at = threadIdx.x; at < {count} * n; at += kThreads) {{ {head} {body} }}"
+
+    def stored(self, nest: Nest, at: Linear, value: str, more: str = "") -> str:
+        """Writes an element of the root, and, where later kernels read it, to memory between kernels."""
+        return self.written(nest.buffer.root, f"{at.text()}{more}", self.with_blocks_before(nest, at, value))
+
+    def written(self, root: Tensor, at: str, value: str) -> str:
+        place, copy = self.places.get(root), self.copies.get(root)
+        kind = memory_type(root.dtype)
+        to = [f"{pointer}[{at}] = " for pointer in (copy, place.pointer if place else None) if pointer]
+        return f"{''.join(to)}static_cast<{kind}>({value});" if to else ""
+
+    def with_blocks_before(self, nest: Nest, at: Linear, value: str) -> str:
+        """What is joined to what there is of the blocks before."""
+        if nest.stream is None or isinstance(nest.root.op, ops.Sort):
+            return value
+        fn = nest.root.op.fn if isinstance(nest.root.op, ops.Reduce) else "sum"
+        before = self.loaded(nest.root.dtype, self.places[nest.buffer.root].pointer, at.text())
+        if nest.factor is not None:
+            before = f"mul_of({before}, {self.value(nest.factor, nest.index)})"
+        return f"{STRUCTS[fn]}::join({before}, {value})"
+
+    # -- functions
+
+    def print_map(self, nest: Nest) -> str:
+        return self.shared(nest.loops, self.stored(nest, nest.target, self.value(nest.root, nest.index, not nest.is_copy)))
+
+    # -- sums
+
+    def print_sum(self, nest: Nest) -> str:
+        inner = nest.inner
+        assert inner is not None
+        terms, summed = terms_of(inner, nest.index)
+        over = [Loop(name, size) for name, size in summed if isinstance(size, int)]
+        fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
+        kind, struct = type_of(inner.dtype), STRUCTS[fn]
+        step = f"acc = {self.term(terms, struct)};"
+        start = f"{kind} acc = {literal(start_of(fn, inner.dtype), inner.dtype)};"
+        store = self.stored(nest, nest.target, self.epilogue(nest))
+        lanes = self.lanes(nest, over)
+        if lanes == 1:
+            return self.shared(nest.loops, f"{start} {loops_around(over, step)} {store}")
+        elements, terms_count = count_text(nest.loops), count_text(over)
+        units = f"{elements} * n"
+        unit = f"min(at, {units} * {lanes} - 1) / {lanes}"
+        head = f"const int lane = at % {lanes}, unit = {unit}; [[maybe_unused]] const int q = unit / ({elements}); "
+        head += decoded(nest.loops, f"(unit % ({elements}))") if nest.loops else ""
+        body = f"for (int k = lane; k < {terms_count}; k += {lanes}) {{ {decoded(over, 'k')} {step} }}"
+        end = f"acc = joined_lanes<{struct}, {lanes}>(acc); if (lane == 0 && at < {units} * {lanes}) {{ {store} }}"
+        loop = f"for (int at = threadIdx.x; at < ({units} * {lanes} + 31) / 32 * 32; at += kThreads)"
+        return f"{loop} {{ {head} {start} {body} {end} }}"
+
+    def lanes(self, nest: Nest, over: Sequence[Loop]) -> int:
+        """By how many lanes the terms of a sum are shared: so many that all threads have work, and each some terms."""
+        results = self.rows * math.prod(loop.size for loop in nest.loops)
+        terms = math.prod(loop.size for loop in over)
+        lanes = 1
+        while lanes < 32 and terms >= 4 * lanes and results * lanes < self.threads:
+            lanes *= 2
+        return lanes
+
+    def term(self, factors: Sequence[Leaf], struct: str) -> str:
+        values = [self.value(tensor, index) for tensor, index in factors]
+        if len(values) == 1:
+            return f"{struct}::join(acc, {values[0]})"
+        return f"added_product({values[0]}, {values[1]}, acc)"
+
+    def epilogue(self, nest: Nest, has_bias: bool = False) -> str:
+        """The expression of the root from the accumulator `acc`; `has_bias`: which begins with the bias."""
+        assert nest.inner is not None
+        self.replaced = {nest.inner: "acc"}
+        if nest.bias is not None and has_bias:
+            self.replaced[nest.bias[0]] = "acc"
+        value = self.value(nest.root, nest.index, True)
+        self.replaced = {}
+        return value
+
+    # -- what works on all elements together
+
+    def print_sort(self, nest: Nest) -> str:
+        """Each element finds how many come before it."""
+        root = nest.root
+        assert isinstance(root.op, ops.Sort)
+        (x,), op = root.args, root.op
+        if nest.stream is not None:
+            return self.print_selection(nest, op)
+        size = x.shape[op.axis]
+        assert isinstance(size, int)
+        from_, step = self.along(x, nest.index, op.axis)
+        to = nest.target.without(f"i{op.axis}")
+        others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
+        is_largest = str(op.is_largest).lower()
+        rank = f"const int rank = rank_of({from_.text}, {step}, {size}, j, {is_largest});"
+        store = self.stored(nest, to, "j", f" + rank * {nest.target.step(f'i{op.axis}')}")
+        return self.shared([*others, Loop("j", size)], f"{rank} if (rank < {op.k}) {{ {store} }}")
+
+    def print_selection(self, nest: Nest, op: ops.Sort) -> str:
+        """Joins a block to the order of those before."""
+        numbers = self.numbers_of(nest)
+        others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
+        pairs = [self.along(one, nest.index, op.axis) for one in (nest.buffer.root, numbers, nest.root.args[0])]
+        arguments = ", ".join(f"{address.text}, {step}" for address, step in pairs)
+        return self.shared(others, f"select<{op.k}>({arguments}, keys, key, {str(op.is_largest).lower()});")
+
+    def numbers_of(self, nest: Nest) -> Tensor:
+        """The numbers that an order along rows finds."""
+        return next(root for root in self.nests.roots.reasons if is_selection(root) and root.args[1] is nest.stream)
+
+    def print_scan(self, nest: Nest) -> str:
+        """Sums and products of float32 in double."""
+        root = nest.root
+        assert isinstance(root.op, ops.Scan)
+        (x,), op = root.args, root.op
+        is_wide = root.dtype.is_float and op.fn in ("sum", "prod")
+        dtype = DTYPES["float64"] if is_wide else root.dtype
+        others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
+        along = [loop for loop in nest.loops if loop.name == f"i{op.axis}"]
+        kind = type_of(dtype)
+        step = f"acc = {STRUCTS[op.fn]}::join(acc, static_cast<{kind}>({self.value(x, nest.index)})); "
+        step += self.stored(nest, nest.target, f"static_cast<{type_of(root.dtype)}>(acc)")
+        start = f"{kind} acc = {literal(start_of(op.fn, dtype), dtype)};"
+        return self.shared(others, f"{start} {loops_around(along, step)}")
+
+    def print_scatter(self, nest: Nest) -> str:
+        """Along an axis of the row, one number after the other."""
+        root = nest.root
+        assert isinstance(root.op, ops.Scatter)
+        (x, places), op = root.args, root.op
+        name = f"i{op.axis}"
+        others = [loop for loop in nest.loops if loop.name != name]
+        along = [loop for loop in nest.loops if loop.name == name]
+        size = x.shape[op.axis]
+        assert isinstance(size, int)
+        start = self.stored(nest, nest.target, literal(start_of(op.fn, root.dtype), root.dtype))
+        to = f"{nest.target.without(name).text()} + static_cast<int>(place) * {nest.target.step(name)}"
+        from_, at = self.address(x, nest.index), self.address(places, nest.index)
+        held = f"{self.places[nest.buffer.root].pointer}[{to}]"
+        joined = f"{STRUCTS[op.fn]}::join({held}, {from_.pointer}[{from_.at.text()}])"
+        step = f"const int64 place = {at.pointer}[{at.at.text()}]; "
+        step += f"if (is_inside(place, {op.size})) {{ {self.written(nest.buffer.root, to, joined)} }}"
+        return self.shared(others, f"{loops_around(along, start)} {loops_around([Loop(name, size)], step)}")
+
+
+def index_of(tensor: Tensor) -> list[Linear | None]:
+    """The index of an element: a variable for each axis that is not of rows."""
+    return [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(tensor.shape)]

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Products with constant weights in float32, by tensor cores (kernels/products.cuh), and when they are such."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensoa.compiler.backends.cuda.layouts import contiguous, spread
+from tensoa.compiler.backends.cuda.memory import SCHEMES
+from tensoa.compiler.backends.cuda.weights import balance, pack_weights
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.cuda.expressions import Address
+from tensoa.compiler.typed.cuda.nests import NestPrinter, count_text, decoded
+from tensoa.compiler.typed.functions import Array
+from tensoa.compiler.typed.interpret import constant_value
+from tensoa.compiler.typed.passes import is_constant
+from tensoa.compiler.typed.schedule.addresses import Linear, variable
+from tensoa.compiler.typed.schedule.nests import Loop, Nest
+from tensoa.compiler.typed.tensors import BlockSize, Tensor
+
+
+@dataclass
+class Product:
+    """Items times weights [outputs, inputs]. `x`: number `k` of an item; `batch` and `outputs`: loops of the nest."""
+
+    x: Address
+    summed: list[Loop]
+    batch: list[Loop]
+    outputs: list[Loop]
+    weight: Array
+    bias: Array
+
+
+def items_of(nest: Nest) -> int | None:
+    """How many items a row has, of a nest that may be a product with constant weights."""
+    inner = nest.inner
+    if inner is None or not isinstance(inner.op, ops.Contract) or inner.dtype.name != "float32":
+        return None
+    weights = [labels for labels, arg in zip((inner.op.left, inner.op.right), inner.args) if is_constant(arg)]
+    if len(weights) != 1:
+        return None
+    sizes = zip(inner.op.out, inner.shape)
+    return math.prod(size for label, size in sizes if isinstance(size, int) and label not in weights[0])
+
+
+class ProductPrinter(NestPrinter):
+    """Nests, of which products with weights are made by tensor cores with `precision`."""
+
+    precision = "tf32x3"
+
+    def print_sum(self, nest: Nest) -> str:
+        product = self.product_of(nest)
+        return super().print_sum(nest) if product is None else self.print_product(nest, product)
+
+    def product_of(self, nest: Nest) -> Product | None:
+        inner = nest.inner
+        if inner is None or not isinstance(inner.op, ops.Contract) or inner.dtype.name != "float32":
+            return None
+        op, (x, weight) = inner.op, inner.args
+        if is_constant(x):
+            op, x, weight = ops.Contract(op.right, op.left, op.out), weight, x
+        if is_constant(x) or not is_constant(weight):
+            return None
+        sizes = dict(zip(op.left + op.right, x.shape + weight.shape))
+        summed = [label for label in op.left if label not in op.out]
+        outputs = [label for label in op.out if label in op.right and label not in op.left]
+        if set(op.right) != {*summed, *outputs} or any(isinstance(sizes[label], (str, BlockSize)) for label in op.right):
+            return None
+        numbers = constant_value(weight).transpose([op.right.index(label) for label in (*outputs, *summed)])
+        numbers = numbers.reshape(math.prod(numbers.shape[: len(outputs)]), -1)
+        if numbers.nbytes > self.target.layer_bytes:
+            raise NotFused(f"a linear layer of {' x '.join(map(str, numbers.shape))} weights, more than a kernel reads fast")
+        if numbers.shape[1] <= self.target.few_inputs or numbers.shape[0] <= self.target.few_outputs:
+            return None
+        names: dict[str, Linear | None] = {
+            label: None if isinstance(size, str) else variable(f"i{i}")
+            for i, (label, size) in enumerate(zip(op.out, inner.shape))
+        }
+        names |= {label: variable(f"k{label}") for label in summed}
+        loops = {f"i{op.out.index(label)}": label for label in op.out}
+        return Product(
+            self.address(x, [names[label] for label in op.left]),
+            [Loop(f"k{label}", size) for label in summed if isinstance(size := sizes[label], int)],
+            [loop for loop in nest.loops if loops[loop.name] not in outputs],
+            [Loop(f"i{op.out.index(label)}", size) for label in outputs if isinstance(size := sizes[label], int)],
+            numbers,
+            _bias(nest, inner, len(numbers)),
+        )
+
+    def print_product(self, nest: Nest, product: Product) -> str:
+        outputs, inputs = product.weight.shape
+        tiles = -(-outputs // 8)
+        warps, item_tiles = self.threads // 32, -(-math.prod(loop.size for loop in product.batch) // 16)
+        chunk = min(self.target.most_tiles, max(1, -(-tiles * item_tiles // warps)))
+        chunks = -(-tiles // chunk)
+        batch = count_text(product.batch)
+        scheme = SCHEMES[self.precision]
+        lines = [
+            f"const Warp warp(0, 1); const int items = {batch} * n;",
+            f"for (int unit = threadIdx.x / 32; unit < (items + 15) / 16 * {chunks}; unit += kThreads / 32) {{",
+            f"const int base = unit / {chunks} * 16, from_tile = unit % {chunks} * {chunk};",
+            "const float* x[2];",
+            f"for (int r = 0; r < 2; ++r) {{ const int item = min(base + 8 * r + warp.group, items - 1); "
+            f"{self.item(product.batch)} x[r] = {self.first_of(product)}; }}",
+            f"const auto from = items_of<{inputs}>([&](int r, int k) {{ {decoded(product.summed, 'k')} "
+            f"return x[r][{_of(product.summed, product.x.at).text()}]; }}, warp);",
+            *self.multiplied(product, scheme, tiles, chunk),
+            f"each_of(c, base, items, from_tile, {outputs}, warp, [&](int item, int o, float acc) {{ "
+            f"{self.item(product.batch)} {decoded(product.outputs, 'o')} "
+            f"{self.stored(nest, nest.target, self.epilogue(nest, True))} }});",
+            "}",
+        ]
+        return " ".join(lines)
+
+    @staticmethod
+    def first_of(product: Product) -> str:
+        return f"{product.x.pointer} + ({product.x.at.without(*(loop.name for loop in product.summed)).text()})"
+
+    @staticmethod
+    def item(batch: Sequence[Loop]) -> str:
+        """The row and the loop variables of an item."""
+        count = count_text(batch)
+        row = "item" if count == "1" else f"item / ({count})"
+        return f"[[maybe_unused]] const int q = {row}; {decoded(batch, f'(item % ({count}))')}"
+
+    def multiplied(self, product: Product, scheme: str, tiles: int, chunk: int) -> list[str]:
+        """The accumulators c of a chunk of outputs, with the bias."""
+        outputs, inputs = product.weight.shape
+        lines, source, weight, scaling = [], "from", product.weight, "Unscaled{}"
+        bias = self.vector(product.bias)
+        if scheme == "Half3":
+            of_input, of_output = balance(weight)
+            if of_input.min() < 1:
+                lines.append(f"const auto apart = balanced(from, {self.vector(of_input)});")
+                source = "apart"
+            weight = (weight / of_input * of_output[:, None]).astype(np.float32)
+            back = 1 / of_output
+            is_one = (back == back[0]).all()
+            unit = f"{float(back[0]).hex()}f, {math.frexp(back[0])[1] + 275}" if is_one else self.vector(back)
+            lines += [f"Scalar largest{{}}; widen(largest, {source});", f"const auto scale = scale_of(largest, {unit});"]
+            source, scaling = f"scaled({source}, scale)", "scale"
+        packed = pack_weights(scheme, spread(spread(weight.T.astype(np.float32), contiguous(inputs)).T, contiguous(outputs)).T)
+        weights = f"Packed{{{self.weights.at('char', packed)}, {-(-inputs // 8)}, {inputs}, {tiles}}}"
+        body = f"[&](auto& c, int first) {{ accumulate<{scheme}>(c, {source}, {weights}, first, warp); }}"
+        lines.append(f"const auto c = part_of_linear<{chunk}>({tiles}, {bias}, {scaling}, from_tile, {body});")
+        return lines
+
+    def vector(self, numbers: Array) -> str:
+        """A Vector with padding."""
+        padded = spread(np.asarray(numbers, np.float32), contiguous(len(numbers)))
+        return f"Vector{{{self.weights.floats(padded)}, warp.quad}}"
+
+
+def _of(loops: Sequence[Loop], at: Linear) -> Linear:
+    """The part of an address that depends on loops."""
+    return Linear(0, {name: factor for name, factor in at.terms.items() if name in {loop.name for loop in loops}})
+
+
+def _bias(nest: Nest, inner: Tensor, outputs: int) -> Array:
+    """What is added to the accumulators first; zeros where nothing is."""
+    if nest.bias is None:
+        return np.zeros(outputs, np.float32)
+    added = nest.bias[1]
+    assert isinstance(added.op, ops.View)
+    numbers, last = constant_value(added.args[0]), len(added.shape) - 1
+    size = inner.shape[last]
+    assert isinstance(size, int)
+    index = tuple(one.offset + dict(one.terms).get(last, 0) * np.arange(size) for one in added.op.index)
+    row = np.broadcast_to(numbers[index] if index else numbers, (size,))
+    return np.resize(row, outputs).astype(np.float32)

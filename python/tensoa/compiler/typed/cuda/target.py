@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a GPU target has, in one place."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """Sizes of the code that is written, and limits of what is compiled. Every architecture from sm_80 on has as much."""
+
+    tile: int = 16  # items that tensor cores multiply at a time
+    most_rows: int = 128  # of a block
+    elements: int = 1024  # of the largest root, which a block has work with
+    threads: int = 128  # of a block
+    many_threads: int = 256  # of one with that many elements
+    shared_bytes: int = 96 * 1024  # of a block's scratch memory; more of it lies in global memory
+    many_rows_bytes: int = 24 * 1024  # of that of more rows than a tile
+    few_inputs: int = 4  # of a layer, up to which tensor cores are not worth their splitting
+    few_outputs: int = 2
+    most_tiles: int = 4  # of outputs, whose accumulators a warp holds
+    row_bytes: int = 1 << 20  # of scratch memory of a row, at most
+    layer_bytes: int = 1 << 19  # of the weights of a layer, at most: each block reads them all
+    kernel_characters: int = 120_000  # of a kernel, at most: NVRTC takes longer than linear time
+    workspace_bytes: int = 1 << 30  # between kernels; more rows run in several parts
+
+
+SM_80 = Target()
