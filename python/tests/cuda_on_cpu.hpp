@@ -3,7 +3,8 @@
 //
 // CUDA for tests without a GPU: every thread of a block is a fiber. The lanes of a warp take turns, and go on from a
 // warp-wide instruction when all of them have come to it; where they come to different ones, the process ends with a
-// word. Blocks run one after another, so nothing here finds races.
+// word. Blocks run one after another. Warps run in order from barrier to barrier, or, where TENSOA_WARPS_BACKWARDS is set in
+// the environment, the last one first: what a warp reads of another one without a barrier is wrong in one of both.
 //
 // Tensor cores: products of pieces are exact; they and the accumulator are cut off at 2^-24 of the largest one, added,
 // and cut off to float32. GPUs keep as much or more (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA
@@ -98,9 +99,11 @@ inline void run_block(int threads) {
     lane.context.uc_stack.ss_size = lane.stack.size();
     makecontext(&lane.context, run_lane, 0);
   }
+  const bool is_backwards = std::getenv("TENSOA_WARPS_BACKWARDS") != nullptr;
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
-    for (int warp = 0; warp < threads; warp += 32) {
+    for (int i = 0; i < threads; i += 32) {
+      const int warp = is_backwards ? threads - 32 - i : i;
       if (lanes[warp].waits == Wait::kNever) continue;
       do {
         for (int i = warp; i < warp + 32; ++i) {
@@ -158,6 +161,7 @@ inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
+inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
 inline double __hiloint2double(int high, int low) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
@@ -177,6 +181,12 @@ template <class T>
 T atomicAdd(T* to, T x) {
   const T before = *to;
   *to += x;
+  return before;
+}
+template <class T>
+T atomicCAS(T* to, T expected, T x) {
+  const T before = *to;
+  if (before == expected) *to = x;
   return before;
 }
 

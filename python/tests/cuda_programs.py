@@ -177,11 +177,11 @@ class OnCpu:
         return launch
 
 
-def on_cpu(programs, folder):
+def on_cpu(programs, folder, name="programs"):
     """[OnCpu] of Generated programs, which one run of the compiler makes together."""
     folder = Path(folder)
     text = ['#include "cuda_on_cpu.hpp"\n', *(_on_cpu(i, generated) for i, generated in enumerate(programs))]
-    source, library = folder / "programs.cpp", folder / "programs.so"
+    source, library = folder / f"{name}.cpp", folder / f"{name}.so"
     source.write_text("\n".join(text))
     command = ["g++", "-std=c++20", "-O1", "-w", "-ffp-contract=off", "-mf16c", "-mfma", "-fPIC", "-shared"]
     command += [f"-I{Path(__file__).parent}", str(source), "-o", str(library)]

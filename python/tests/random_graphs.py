@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random typed programs, the numbers that they are called with, and what torch makes of them.
 
-    python python/tests/random_graphs.py --seeds 0:1000 [--cpu] [--jobs 2]
+    python python/tests/random_graphs.py --seeds 0:1000 [--cpu | --cuda [sm_90]] [--jobs 2]
 
 A program draws from the whole table of operations: all dtypes, views, products with batches, gathers, scatters, scans, sorts,
 a second row axis. Numbers are hard: NaN, infinities, -0, denormals, extremes of integers, equal columns and rows, rows far
@@ -38,6 +38,7 @@ from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program, rebuilt
 from tensoa.compiler.typed.tensors import in_order
 from tensoa.dtypes import BOOL, DTYPES, INT64
+from typed_cuda import CudaLibrary, cuda_libraries
 from typed_programs import Library, loaded
 
 ROWS = ("hits", "edges")
@@ -826,8 +827,33 @@ def _check_cpu(seeds, level):
         found = library.run(planes, rows)
         for seed, program in made.items():
             if any(_is_wrong(Oracle(program, planes, rows), output, found[output.block]) for output in program.outputs):
-                messages.append(_report_cpu(seed, rows, program, planes, folder, level))
+                messages.append(_report(seed, rows, program, planes, folder, Library, level, "C++"))
     return messages, refused, len(seeds)
+
+
+def check_cuda(first, count=BATCH, architecture=None):
+    """The same of the CUDA C++, on a GPU of that architecture; None: the source by an emulation of the host. Products in
+    float32: the oracle measures a number by its terms, tf32x3 by the largest number of its row.
+    """
+    try:
+        return _check_cuda(range(first, first + count), architecture)
+    except Exception:
+        return [f"seeds {first}:{first + count}\n{traceback.format_exc()}"], 0, count
+
+
+def _check_cuda(seeds, architecture):
+    chosen = random.Random(seeds[0])
+    rows = (chosen.choice(COUNTS), chosen.choice(COUNTS))
+    programs = {seed: Draw(seed).program() for seed in seeds}
+    messages = []
+    with tempfile.TemporaryDirectory() as folder:
+        made = cuda_libraries(programs, Path(folder), architecture)
+        for seed, library in made.items():
+            program, planes = programs[seed], planes_of(programs[seed], rows, seed)
+            found, oracle = list(library.runs(planes, rows)), Oracle(program, planes, rows)
+            if any(_is_wrong(oracle, output, one[output.block]) for output in program.outputs for one in found):
+                messages.append(_report(seed, rows, program, planes, Path(folder), CudaLibrary, architecture, "CUDA"))
+    return messages, len(seeds) - len(made), len(seeds)
 
 
 def _is_wrong(oracle, output, planes):
@@ -838,18 +864,18 @@ def _shaped(output, planes):
     return loaded(planes, output.column).T.reshape(planes.shape[1], *output.value.inner)
 
 
-def _report_cpu(seed, rows, program, planes, folder, level):
+def _report(seed, rows, program, planes, folder, kind, target, what):
     count = iter(range(1000))
 
     def evaluate(one, other_planes=None):
         """Blocks of a column may have any number; those of outputs are behind them."""
         last = max([block for block, _ in (planes if other_planes is None else other_planes)], default=0)
         moved = Program(one.rows, tuple(dataclasses.replace(o, block=last + 1 + i) for i, o in enumerate(one.outputs)))
-        library = Library(moved, folder, level, f"alone{next(count)}")
+        library = kind(moved, folder, target, f"seed{seed}_{next(count)}")  # a library of a name is loaded once
         found = library.run(planes if other_planes is None else other_planes, rows)
         return [_shaped(output, found[output.block]) for output in moved.outputs]
 
-    return report(seed, rows, program, planes, evaluate, "C++")
+    return report(seed, rows, program, planes, evaluate, what)
 
 
 def main():
@@ -858,12 +884,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cpu", action="store_true", help="the C++ for this CPU, not the interpreter")
     parser.add_argument("--level", help="of the instruction set")
+    parser.add_argument("--cuda", nargs="?", const="host", help="the CUDA C++, on a GPU of this architecture or emulated")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
     failures = refused = 0
     with ProcessPoolExecutor(options.jobs) as pool:
         if options.cpu:
             found = pool.map(check_cpu, range(first, last, BATCH), itertools.repeat(BATCH), itertools.repeat(options.level))
+        elif options.cuda:
+            architecture = None if options.cuda == "host" else options.cuda
+            found = pool.map(check_cuda, range(first, last, BATCH), itertools.repeat(BATCH), itertools.repeat(architecture))
         else:
             found = (([message] if message else [], 0, 1) for message in pool.map(check, range(first, last), chunksize=8))
         for messages, skipped, _ in found:

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA C++ of typed programs. What is called "emulated" is the CUDA source, run by an emulation of the host."""
+
+import numpy as np
+import pytest
+from test_frontend import captured, inputs
+
+import random_graphs
+from tensoa import export
+from tensoa.binding.model import result_rows
+from tensoa.compiler import routes
+from tensoa.compiler.backends.cuda import ARCHITECTURES, compile
+from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.typed import build, cuda, interpret
+from tensoa.compiler.typed.cuda.rows import Barriers
+from tensoa.compiler.typed.passes import simplified
+from tensoa.compiler.typed.program import Output, Program
+from tensoa.dtypes import FLOAT32, INT64
+from tensoa.package import fused
+from typed_cuda import CudaLibrary, cuda_libraries
+from typed_programs import loaded
+from wide_models import all_kinds
+
+KINDS = all_kinds()
+SOME = (
+    "MLP",
+    "flow",
+    "DeepSets, 30 padded",
+    "attention, pair bias",
+    "graph network",
+    "Conv1d, 3 wide, pooling",
+    "GravNet",
+    "sort",
+    "attention of all rows",
+    "neighbours of all rows",
+    "kinematics, float64",
+    "float16 inside",
+)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 12))
+def test_random_programs_are_right_emulated(first):
+    messages, refused, _ = random_graphs.check_cuda(first)
+    assert not messages, "\n".join(messages)
+    assert refused < 6
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """Of some models, by one run of the compiler."""
+    programs = {name: captured(KINDS[name].module, KINDS[name].binding()) for name in SOME}
+    return cuda_libraries(programs, tmp_path_factory.mktemp("models"), precision="tf32x3")
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_models_are_right_emulated(name, libraries):
+    binding, made = KINDS[name].binding(), libraries[name]
+    collections = sorted({one.collection for one in binding.inputs})
+    for count in (0, 1, 5, 20):
+        rows = {collection: count * (1 + 2 * i) for i, collection in enumerate(collections)}
+        planes, _ = inputs(binding, {key: max(1, n) for key, n in rows.items()}, count)
+        planes = {key: plane[: rows[binding.inputs[key[0]].collection]] for key, plane in planes.items()}
+        truth = interpret.interpret(made.program, planes, list(rows.values()))
+        for found in made.runs(planes, list(rows.values())):
+            for output, value in zip(made.program.outputs, truth):
+                got = loaded(found[output.block], output.column).T.reshape(value.shape)
+                scale = np.nanmax(np.abs(value), initial=0.0)
+                np.testing.assert_allclose(got, value, rtol=2e-5, atol=2e-5 * scale)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_model_compiles_for_every_architecture(architecture, libraries):
+    assert compile(libraries["graph network"].made.made.source, architecture)
+
+
+def test_random_programs_compile_for_gpus():
+    """nvcc resolves some overloads otherwise than the compiler of the emulation."""
+    made = 0
+    for seed in range(300, 312):
+        program = simplified(random_graphs.Draw(seed).program())
+        try:
+            kernels = cuda.generate(program)
+        except NotFused:
+            continue
+        made += len(compile(kernels.made.source, "sm_90")) > 0
+    assert made > 6
+
+
+def hits(*inner, block=0, dtype=FLOAT32, rows="hits"):
+    return build.column(block, range(int(np.prod(inner))), dtype, (rows, *inner))
+
+
+def program_of(*values, rows=("hits",), first=10):
+    outputs = [Output(first + i, tuple(range(int(np.prod(x.inner)))), x, x.dtype) for i, x in enumerate(values)]
+    return Program(rows, tuple(outputs))
+
+
+def test_a_missing_barrier_is_found(tmp_path, monkeypatch):
+    x = hits(40)
+    y = build.apply("exp", x)
+    program = program_of(build.apply("add", build.part(y, 1, 39, 40, -1), y))
+    planes = {(0, i): np.full(20, i / 40, np.float32) for i in range(40)}
+    truth = interpret.interpret(program, planes, [20])[0].T
+    monkeypatch.setattr(Barriers, "before", lambda *_: "")
+    found = CudaLibrary(program, tmp_path).runs(planes, [20])
+    assert not all(np.allclose(one[10], truth, rtol=1e-5) for one in found)
+
+
+def test_rows_that_shared_memory_does_not_hold_lie_in_global_memory(tmp_path):
+    x = hits(100)
+    products = build.apply("exp", build.apply("mul", build.with_axis(x, 2, 100), build.with_axis(x, 1, 100)))
+    sums = build.scan("sum", products, 1)
+    y = build.reduce("sum", build.apply("mul", build.scan("max", build.scan("sum", sums, 2), 1), sums), [2])
+    program = program_of(y)
+    made = CudaLibrary(program, tmp_path)
+    assert made.made.made.kernels[0].shared_bytes == 0 and made.made.made.buffers[0].row_bytes > 96 * 1024
+    assert 0 < made.made.rows_at_once < 1 << 20
+    draw = np.random.default_rng(1)
+    planes = {(0, i): draw.normal(scale=0.1, size=5).astype(np.float32) for i in range(100)}
+    np.testing.assert_allclose(made.run(planes, [5])[10].T, interpret.interpret(program, planes, [5])[0], rtol=1e-5)
+
+
+def test_rows_are_not_split_where_they_read_others():
+    x, places = hits(200), hits(200, block=1, dtype=INT64)
+    moved = build.gather(x, places, [None, build.axis(1)])
+    wide = build.reduce("sum", build.scan("sum", build.apply("mul", *(build.with_axis(moved, i, 200) for i in (1, 2))), 1), [2])
+    made = cuda.generate(simplified(program_of(wide)))
+    assert made.made.buffers and made.rows_at_once == 0
+
+
+def scattered():
+    places = build.view(hits(1, block=1, dtype=INT64), ("hits", 4), [build.axis(0), build.affine(0)])
+    return build.scatter("sum", hits(4), places, 0, "hits")
+
+
+def test_sums_whose_order_is_that_of_the_moment_are_said_and_refused():
+    program = simplified(program_of(scattered()))
+    assert not cuda.generate(program).is_the_same
+    with pytest.raises(NotFused, match=r"bits depend on the order of its rows \(scatter\[sum, axis 0\]: float32\[hits, 4\]\)"):
+        cuda.generate(program, deterministic=True)
+
+
+def test_a_layer_that_every_block_would_read_is_refused():
+    weight = build.constant(np.ones((600, 600)), FLOAT32)
+    program = simplified(program_of(build.contract(hits(600), weight, "nk", "ok", "no")))
+    with pytest.raises(NotFused, match="a linear layer of 600 x 600 weights"):
+        cuda.generate(program)
+
+
+def test_what_is_calculated_once_for_two_collections_is_refused():
+    mean = build.reduce("sum", hits(3), [0])
+    other = hits(3, block=1, rows="edges")
+    both = [build.apply("sub", x, build.with_axis(mean, 0, x.shape[0])) for x in (hits(3), other)]
+    with pytest.raises(NotFused, match="once, for rows of 2 collections"):
+        cuda.generate(simplified(program_of(*both, rows=("hits", "edges"))))
+
+
+def test_the_environment_chooses_the_compiler(monkeypatch):
+    kind = KINDS["graph network"]
+    binding, module = kind.binding(), kind.module.eval()
+    exported = torch_export.exported_program(module, binding)
+    rules = result_rows(module, binding, "cpu")
+    monkeypatch.delenv(routes.SWITCH, raising=False)
+    assert routes.for_cuda(exported, binding, rules, "tf32x3", False) == ""
+    monkeypatch.setenv(routes.SWITCH, "typed")
+    made = routes.for_cuda(exported, binding, rules, "tf32x3", False)
+    assert made.domains == [0, 1] and "contract" in made.stages[0] and "each_of(" in made.made.source
+    why = routes.for_cuda(exported, binding, rules, "tf32x3", True)
+    assert "bits depend on the order" in why
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_package_says_why_it_is_not_of_typed_tensors(deterministic, monkeypatch, tmp_path):
+    monkeypatch.setenv(routes.SWITCH, "typed")
+    monkeypatch.setattr(fused.cuda, "ARCHITECTURES", ("sm_90",))
+    kind, lines = KINDS["graph network"], []
+    options = export.Options("cuda", deterministic=deterministic, report=lines.append)
+    export.export(kind.module, kind.binding(), tmp_path / "graph.pt2", options)
+    assert lines[0].startswith("fused into")
+    why = [line for line in lines if line.startswith("not by typed tensors: a sum whose bits depend on the order of its rows")]
+    assert len(why) == deterministic
