@@ -1,0 +1,463 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The CUDA programs of the typed compiler beside those of row programs, on a GPU: numbers and times of the kinds of
+docs/width.md and of our networks, and random typed programs beside torch in float64.
+
+    python bench/two_gpu_compilers.py --out FILE.json [--seconds 240] [--jobs 14] [--seeds 300] [PART OF A NAME...]
+
+Processes without a GPU export and compile; one process has the GPU, is started again where a program ends it, and says so. The
+error is the largest difference from the module in float64, relative to the largest number. A time is the median of rounds in
+which both programs take turns: 20 calls captured as one CUDA graph, replayed, in microseconds a call. FILE has what was found
+so far, written after each kind; what there was no time for is under "left".
+"""
+
+import argparse
+import copy
+import json
+import logging
+import multiprocessing
+import os
+import queue
+import sys
+import time
+import traceback
+import types
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [
+    str(ROOT / "python"),
+    str(ROOT / "python" / "tests"),
+    str(ROOT / "bench"),
+]
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+try:
+    import pytest  # noqa: F401
+except ImportError:  # helpers of the tests mark what they skip
+    mark = types.SimpleNamespace(skipif=lambda *_, **__: lambda function: function)
+    sys.modules["pytest"] = types.SimpleNamespace(mark=mark)  # type: ignore[assignment]
+
+ROWS = (1, 16, 1000)
+MANY = 50_000  # rows that are only timed, where no row reads all others
+CALLS = 20  # in a graph
+LONGEST = 40.0  # seconds of a kind on the GPU
+
+
+# ---- without a GPU
+
+
+def kinds():
+    from two_compilers import networks
+    from wide_models import all_kinds
+
+    try:
+        ours = networks()
+    except ImportError:  # safetensors is missing
+        ours = {}
+    return {**ours, **all_kinds()}
+
+
+def compiled(make, architecture):
+    """(kernels, image, notes)"""
+    from tensoa.compiler.backends.cuda import compile
+
+    start = time.process_time()
+    kernels = make()
+    python = time.process_time() - start
+    log = []
+    start = time.perf_counter()
+    image = compile(kernels.made.source, architecture, log)
+    notes = {
+        "python_s": python,
+        "nvrtc_s": time.perf_counter() - start,
+        "kernels": len(kernels.made.kernels),
+    }
+    notes["spills"] = sum(
+        int(one.split(" bytes spill stores")[0].split()[-1]) for one in log[0].splitlines() if "spill stores" in one
+    )
+    return kernels, image, notes
+
+
+def prepared(name, architecture):
+    """What the GPU needs of a kind."""
+    from tensoa.binding.model import result_rows
+    from tensoa.compiler.frontends import torch_export
+    from tensoa.compiler.typed import cuda as typed
+    from tensoa.compiler.typed.frontend import capture
+    from tensoa.compiler.typed.passes import simplified
+    from tensoa.package import fused
+    from two_compilers import data
+
+    torch.set_num_threads(1)
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    kind = kinds()[name]
+    binding, module = kind.binding(), kind.module.eval()
+    exported = torch_export.exported_program(module, binding)
+    rules = result_rows(module, binding, "cpu")
+
+    def by_types():
+        return typed.generate(simplified(capture(exported, binding, rules)))
+
+    def by_rows():
+        return fused.kernels_for_cuda(torch_export.row_program(exported, binding, rules, "cuda"), "tf32x3", False)
+
+    programs, notes = {}, {}
+    for which, make in (("typed", by_types), ("today", by_rows)):
+        try:
+            *programs[which], notes[which] = compiled(make, architecture)
+        except Exception as error:
+            notes[which] = {"refused": f"{type(error).__name__}: {error}"[:300]}
+    collections = sorted({one.collection for one in binding.inputs})
+    reads_all = "typed" in programs and "key +=" in programs["typed"][0].made.source
+    calls = []
+    for count in ROWS if reads_all else (*ROWS, MANY):
+        rows = {collection: count * (4 if i else 1) for i, collection in enumerate(collections)}
+        planes, tensors = data(binding, rows, count)
+        truth = _truth(binding, module, tensors) if count != MANY else None
+        shapes = [
+            (
+                max(one.places) + 1,
+                rows[rule["collection"]],
+                str(one.column_dtype).removeprefix("torch."),
+            )
+            for one, rule in zip(binding.outputs, rules)
+        ]
+        calls.append((count, list(rows.values()), planes, shapes, truth))
+    places = [one.places for one in binding.outputs]
+    return name, programs, notes, calls, places
+
+
+def _truth(binding, module, tensors):
+    """The planes of each output in float64."""
+    with torch.no_grad():
+        try:
+            wide = copy.deepcopy(module).double()
+            doubled = [one.double() if one.is_floating_point() else one for one in tensors]
+            found = binding.results(binding.value(wide, doubled))
+        except (
+            RuntimeError,
+            AssertionError,
+        ):  # a model that makes tensors of float32 itself
+            found = binding.results(binding.value(module, tensors))
+    return [one.planes(tensor).double().numpy() for one, tensor in zip(binding.outputs, found)]
+
+
+def drawn(first, count, architecture):
+    """Random programs with their planes, and what is right."""
+    import random
+
+    import random_graphs as graphs
+    from tensoa.compiler.backends.cuda import compile
+    from tensoa.compiler.errors import NotFused
+    from tensoa.compiler.typed import cuda as typed
+    from tensoa.compiler.typed.passes import simplified
+
+    torch.set_num_threads(1)
+    chosen = random.Random(first)
+    rows = (chosen.choice(graphs.COUNTS), chosen.choice(graphs.COUNTS))
+    found, refused = [], 0
+    for seed in range(first, first + count):
+        program = graphs.Draw(seed).program()
+        try:
+            made = typed.generate(simplified(program), precision="ieee")
+        except NotFused:
+            refused += 1
+            continue
+        planes = graphs.planes_of(program, rows, seed)
+        oracle = graphs.Oracle(program, planes, rows)
+        truths = {output.block: oracle(output.value) for output in program.outputs}
+        shapes = {output.block: (output.value.inner, output.column.name) for output in program.outputs}
+        columns = {
+            tensor.op.block: (
+                tensor.dtype.name,
+                tensor.op.planes,
+                dict(zip(program.rows, rows))[tensor.shape[0]],
+            )
+            for tensor in program.tensors()
+            if type(tensor.op).__name__ == "Column"
+        }
+        outputs = {o.block: (o.planes, dict(zip(program.rows, rows))[o.value.shape[0]]) for o in program.outputs}
+        image = compile(made.made.source, architecture)
+        found.append(
+            (
+                seed,
+                rows,
+                made,
+                image,
+                planes,
+                columns,
+                outputs,
+                shapes,
+                truths,
+                program.dump(),
+            )
+        )
+    return found, refused
+
+
+# ---- the process that has the GPU
+
+
+def on_gpu(tasks, results):
+    try:
+        major, minor = torch.cuda.get_device_capability()
+        torch.zeros(1, device="cuda")
+        results.put(("ready", f"sm_{major}{minor}", torch.cuda.get_device_name()))
+        while True:
+            what, *task = tasks.get()
+            results.put(("done", timed_kind(*task) if what == "kind" else checked_graph(*task)))
+    except Exception:
+        results.put(("failed", traceback.format_exc()[-1500:]))
+
+
+def timed_kind(name, programs, notes, calls, places):
+    from cuda_programs import Block, Loaded
+
+    loaded = {which: Loaded(kernels.made, image) for which, (kernels, image) in programs.items()}
+    found = {"notes": notes, "rows": {}}
+    for count, rows, planes, shapes, truth in calls:
+        one, bound = {}, {}
+        for which, program in loaded.items():
+            inputs = [Block(list(some), some.shape[1], torch.from_numpy(some[:0].copy()).dtype) for some in planes]
+            outputs = [Block(n, wide, getattr(torch, dtype)) for n, wide, dtype in shapes]
+            bound[which] = program.bind([*inputs, *outputs], rows)
+            bound[which]()
+            torch.cuda.synchronize()
+            if truth is not None:
+                one[f"error_{which}"] = difference([block.numpy() for block in outputs], truth, places)
+        one |= {f"us_{which}": us for which, us in in_turns(bound).items()}
+        if len(bound) == 2:
+            one["ratio"] = one["us_typed"] / one["us_today"]
+        found["rows"][count] = one
+    return name, found
+
+
+def difference(found, truth, places):
+    """The largest, relative to the largest number; infinite where NaN differs."""
+    worst = 0.0
+    for planes, wanted, where in zip(found, truth, places):
+        got = planes[where].astype(np.float64)
+        if (np.isnan(got) != np.isnan(wanted)).any():
+            return float("inf")
+        with np.errstate(all="ignore"):
+            off = np.where(got == wanted, 0.0, np.abs(got - wanted))
+        scale = max(
+            np.nanmax(np.where(np.isfinite(wanted), np.abs(wanted), 0), initial=0.0),
+            1e-30,
+        )
+        worst = max(worst, float(np.nanmax(off, initial=0.0) / scale))
+    return worst
+
+
+def in_turns(bound):
+    """Microseconds of a call of each."""
+    graphs = {}
+    for which, launch in bound.items():
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            launch()
+        torch.cuda.synchronize()
+        graphs[which] = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graphs[which], stream=stream):
+            for _ in range(CALLS):
+                launch()
+    times = {which: [] for which in bound}
+    for turn in range(16):
+        for which in list(bound)[:: 1 if turn % 2 else -1]:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            graphs[which].replay()
+            begin.record()
+            for _ in range(3):
+                graphs[which].replay()
+            end.record()
+            end.synchronize()
+            times[which].append(begin.elapsed_time(end) * 1000 / (3 * CALLS))
+    return {which: float(np.median(some[1:])) for which, some in times.items()}
+
+
+def checked_graph(seed, rows, made, image, planes, columns, outputs, shapes, truths, text):
+    """Nothing where a random program is right, else what is wrong."""
+    from cuda_programs import Loaded
+    from tensoa.dtypes import DTYPES
+    from typed_cuda import memory_block, planes_found
+    from typed_programs import loaded as numbers
+
+    blocks = {
+        block: memory_block(
+            {plane: planes[block, plane] for plane in used},
+            count,
+            DTYPES[dtype],
+            "cuda",
+        )
+        for block, (dtype, used, count) in columns.items()
+    }
+    blocks |= {
+        block: memory_block(dict.fromkeys(used), count, DTYPES[shapes[block][1]], "cuda")
+        for block, (used, count) in outputs.items()
+    }
+    empty = memory_block({0: None}, 1, DTYPES["float32"], "cuda")
+    program = Loaded(made.made, image)
+    program.bind([blocks.get(i, empty) for i in range(made.made.params.blocks)], rows)()
+    torch.cuda.synchronize()
+    for block, (used, count) in outputs.items():
+        inner, dtype = shapes[block]
+        got = numbers(planes_found(blocks[block], used, count, DTYPES[dtype]), DTYPES[dtype])
+        bad = truths[block].wrong(got.T.reshape(count, *inner))
+        if bad.any():
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            value = got.T.reshape(count, *inner)[at]
+            wanted = f"expected {truths[block].value[at]!r} +- {truths[block].tolerance[at]:.3g}"
+            return (
+                seed,
+                f"rows {rows}, block {block}, {int(bad.sum())} of {bad.size} wrong; at {at}: got {value!r}, {wanted}\n{text}",
+            )
+    return seed, None
+
+
+# ---- all together
+
+
+class Gpu:
+    """The process that has the GPU."""
+
+    def __init__(self):
+        self.context = multiprocessing.get_context("spawn")
+        self.start()
+
+    def start(self):
+        self.tasks, self.results = self.context.Queue(), self.context.Queue()
+        self.process = self.context.Process(target=on_gpu, args=(self.tasks, self.results), daemon=True)
+        self.process.start()
+        what, *self.about = self.results.get(timeout=90)
+        if what != "ready":
+            raise SystemExit(self.about[0])
+
+    def run(self, *task):
+        """(result, None), or (None, why it failed)"""
+        self.tasks.put(task)
+        until = time.monotonic() + LONGEST
+        while True:
+            try:
+                what, found = self.results.get(timeout=0.5)
+                break
+            except queue.Empty:
+                if self.process.is_alive() and time.monotonic() < until:
+                    continue
+                what, found = (
+                    "failed",
+                    f"no answer (exit status {self.process.exitcode})",
+                )
+                break
+        if what == "done":
+            return found, None
+        self.process.kill()
+        self.process.join()
+        self.start()
+        return None, found
+
+
+def mean(ratios):
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios else None
+
+
+def summary(found):
+    """Geometric means of the ratios by rows, the largest, and the errors that are larger than today's."""
+    result = {}
+    for count in (*ROWS, MANY):
+        ratios = {name: one["rows"][count]["ratio"] for name, one in found.items() if "ratio" in one["rows"].get(count, {})}
+        if ratios:
+            worst = max(ratios, key=ratios.__getitem__)
+            result[str(count)] = {
+                "mean": mean(list(ratios.values())),
+                "kinds": len(ratios),
+                "largest": [worst, ratios[worst]],
+            }
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--seconds", type=float, default=240)
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    begin = time.monotonic()
+    gpu = Gpu()
+    architecture, device = gpu.about
+    found = {
+        "device": device,
+        "torch": torch.__version__,
+        "kinds": {},
+        "failed": {},
+        "wrong": {},
+        "programs": 0,
+        "refused": 0,
+    }
+    out = Path(options.out)
+
+    def write():
+        found["seconds"], found["summary"] = (
+            time.monotonic() - begin,
+            summary(found["kinds"]),
+        )
+        out.write_text(json.dumps(found, indent=1) + "\n")
+
+    names = [name for name in kinds() if not options.names or any(part in name for part in options.names)]
+    pool = ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn"))
+    work = {pool.submit(prepared, name, architecture): name for name in names}
+    work |= {pool.submit(drawn, first, 10, architecture): f"seeds {first}" for first in range(0, options.seeds, 10)}
+    left = set(work.values())
+    try:
+        for future in as_completed(work, timeout=options.seconds):
+            name = work[future]
+            left.discard(name)
+            try:
+                given = future.result()
+            except Exception as error:
+                found["failed"][name] = f"{type(error).__name__}: {error}"[:300]
+                continue
+            if name.startswith("seeds "):
+                graphs, refused = given
+                found["refused"] += refused
+                for graph in graphs:
+                    answer, problem = gpu.run("graph", *graph)
+                    found["programs"] += 1
+                    wrong = problem or answer[1]
+                    if wrong:
+                        found["wrong"][graph[0]] = wrong
+            else:
+                answer, problem = gpu.run("kind", *given)
+                if problem:
+                    found["failed"][name] = problem
+                else:
+                    found["kinds"][name] = answer[1]
+                    times = {count: round(one["ratio"], 2) for count, one in answer[1]["rows"].items() if "ratio" in one}
+                    print(f"{name}: {times} {answer[1]['notes']}"[:200], flush=True)
+            write()
+            if time.monotonic() - begin > options.seconds:
+                break
+    except TimeoutError:
+        print("no time left", flush=True)
+    found["left"] = sorted(left)
+    write()
+    print(json.dumps({key: found[key] for key in ("summary", "programs", "refused", "seconds")}))
+    print(
+        f"{len(found['wrong'])} wrong: {list(found['wrong'])}; failed: {list(found['failed'])}; left: {len(left)}",
+        flush=True,
+    )
+    sys.stdout.flush()
+    for process in multiprocessing.active_children():  # those that still compile, too
+        process.kill()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
