@@ -13,6 +13,8 @@ from tensoa.binding.columns import Columns, as_double
 from tensoa.binding.model import result_rows, with_examples
 from tensoa.compiler import passes
 from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.typed import cpu, frontend, interpret
+from tensoa.compiler.typed.passes import simplified
 
 FEW_AND_MANY = (0, 1, 7, 1000)  # rows: none, both layouts of the CPU back end, and several tiles
 
@@ -23,8 +25,14 @@ def captured(module, columns):
     return torch_export.capture(torch_export.exported_program(module, columns), columns, rules)
 
 
+def typed(module, columns):
+    module = module.eval()
+    rules = result_rows(module, columns, "cpu")
+    return frontend.capture(torch_export.exported_program(module, columns), columns, rules)
+
+
 def check(module, columns, rows=(37, 111), numbers="normal"):
-    """The program before and after the passes gives what the module gives; the passes' program."""
+    """The row program and the typed one, before and after the passes, give what the module gives; the passes' row program."""
     columns = with_examples(module, columns)
     torch.manual_seed(1)
     for parameter in module.state_dict().values():
@@ -47,7 +55,26 @@ def check(module, columns, rows=(37, 111), numbers="normal"):
     for candidate in (program, passes.unrolled(simple), simple):
         for got, expected in zip(row_programs.evaluate(candidate, arrays, rows), truth):
             np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
+    check_typed(typed(module, columns), arrays, list(of_collection.values()), truth)
     return candidate
+
+
+def check_typed(program, arrays, rows, truth):
+    """The interpreter's numbers before and after the passes; and that there is C++ for it."""
+    planes = {(i, place): numbers for i, block in enumerate(arrays) for place, numbers in dict(_items(block)).items()}
+    for candidate in (program, simplified(program)):
+        for output, value, expected in zip(candidate.outputs, interpret.interpret(candidate, planes, rows), truth):
+            got = np.stack(interpret.written(value, output.planes, storage_of(output.column)), 1)
+            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5 * abs(expected).max())
+    cpu.generate(candidate)
+
+
+def _items(block):
+    return block.items() if isinstance(block, dict) else enumerate(block)
+
+
+def storage_of(dtype):
+    return np.dtype("float32" if dtype.name in ("float16", "bfloat16") else dtype.name)
 
 
 class Results(nn.Module):

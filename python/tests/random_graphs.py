@@ -431,8 +431,9 @@ def numbers(dtype, planes, rows, most, draw):
         x = 1000 + x / 100  # far from zero
     elif kind == 5:
         x = np.round(x * 2)  # ties
-    if draw.random() < 0.3:
-        x = np.where(draw.random(shape) < 0.1, draw.choice(np.array([np.nan, np.inf, -np.inf, -0.0]), shape), x)
+    if draw.random() < 0.6:
+        some = draw.choice(np.array([np.nan, np.nan, np.nan, np.inf, -np.inf, -0.0]), shape)
+        x = np.where(draw.random(shape) < draw.choice([0.02, 0.1, 0.5]), some, x)
     return build.rounded(x.astype(storage(dtype)), dtype)
 
 
@@ -527,6 +528,13 @@ class Reference:
     def of_iota(self, tensor, op):
         return torch.arange(self.size(op.size))
 
+    def of_logarithms(self, value, dtype, *x):
+        """Of a sum of exponentials: what is rounded may be as large as its arguments."""
+        size = value.abs() + 1
+        for one in x:
+            size = size + torch.where(one.isfinite(), one.abs(), 0.0)
+        return self.noisy(value, dtype, torch.where(size.isfinite(), size, 0.0))
+
     def of_map(self, tensor, op, *args):
         is_integer = not args[-1].is_floating_point()
         if op.fn in ("div", "fmod") and is_integer:
@@ -549,6 +557,8 @@ class Reference:
         value = (_TORCH.get(op.fn) or getattr(torch, names.get(op.fn, op.fn)))(*args)
         if op.fn in ("maximum", "minimum"):
             return self.extreme(value, tensor.dtype)
+        if op.fn == "logaddexp":
+            return self.of_logarithms(value, tensor.dtype, *args)
         return value if FUNCTIONS[op.fn].is_exact or is_integer else self.noisy(value, tensor.dtype, by=args)
 
     def of_cast(self, tensor, op, x):
@@ -568,6 +578,9 @@ class Reference:
         if math.prod(x.shape[i] for i in axes) == 0:
             shape = [n for i, n in enumerate(x.shape) if i not in axes]
             return torch.full(shape, interpret.start_of(op.fn, tensor.dtype), dtype=x.dtype)
+        if op.fn == "logaddexp":
+            largest = torch.where(x.isfinite(), x.abs(), 0.0).sum(axes)
+            return self.of_logarithms(torch.logsumexp(x, axes), tensor.dtype, largest)
         return self.extreme(x.amax(axes) if op.fn == "max" else x.amin(axes), tensor.dtype)
 
     def terms(self, x, axes):
@@ -624,14 +637,16 @@ class Reference:
         start = interpret.start_of(op.fn, tensor.dtype)
         result = torch.full(self.shape(tensor), start, dtype=x.dtype)
         size, count = torch.zeros_like(result), torch.zeros_like(result)
-        join = {"sum": lambda a, b: a + b, "max": torch.maximum, "min": torch.minimum}[op.fn]
+        join = {"sum": lambda a, b: a + b, "max": torch.maximum, "min": torch.minimum, "logaddexp": torch.logaddexp}[op.fn]
         for at in np.ndindex(*x.shape):
             place = int(places[at])
             if 0 <= place < result.shape[op.axis]:
                 to = (*at[: op.axis], place, *at[op.axis + 1 :])
                 result[to] = join(result[to], x[at])
-                size[to] += x[at].abs()
+                size[to] += x[at].abs() if op.fn != "logaddexp" or x[at].isfinite() else 0
                 count[to] += 1
+        if op.fn == "logaddexp":
+            return self.of_logarithms(result, tensor.dtype, size)
         if op.fn != "sum":
             return self.extreme(result, tensor.dtype)
         if not x.is_floating_point():
@@ -649,6 +664,9 @@ class Reference:
         return torch.nn.functional.pad(order, missing, value=-1)
 
     def of_scan(self, tensor, op, x):
+        if op.fn == "logaddexp":
+            size = torch.where(x.isfinite(), x.abs(), 0.0).cumsum(op.axis)
+            return self.of_logarithms(torch.logcumsumexp(x, op.axis), tensor.dtype, size)
         if op.fn != "sum":
             return self.extreme((torch.cummax if op.fn == "max" else torch.cummin)(x, op.axis).values, tensor.dtype)
         size = x.abs().cumsum(op.axis) if x.is_floating_point() else None

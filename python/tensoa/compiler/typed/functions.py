@@ -125,6 +125,7 @@ _add("minimum", 2, _NUMBERS, np.minimum, is_cheap=True)
 _add("maximum", 2, _NUMBERS, np.maximum, is_cheap=True)
 _add("pow", 2, (FLOATS,), _wide(np.power), is_exact=False)
 _add("atan2", 2, (FLOATS,), _wide(np.arctan2), is_exact=False)
+_add("logaddexp", 2, (FLOATS,), _wide(np.logaddexp), is_exact=False)
 _add("hypot", 2, (FLOATS,), _wide(np.hypot), is_exact=False)
 _add("and", 2, (INTEGERS, BOOLS), np.bitwise_and, is_cheap=True)
 _add("or", 2, (INTEGERS, BOOLS), np.bitwise_or, is_cheap=True)
@@ -147,6 +148,7 @@ class Joining:
     name: str
     takes: tuple[str, ...]
     numpy: np.ufunc
+    is_choice: bool = False  # the result is one of the two
 
 
 JOININGS = {
@@ -154,8 +156,9 @@ JOININGS = {
     for joining in (
         Joining("sum", _NUMBERS, np.add),
         Joining("prod", _NUMBERS, np.multiply),
-        Joining("max", _ALL, np.maximum),
-        Joining("min", _ALL, np.minimum),
+        Joining("max", _ALL, np.maximum, is_choice=True),
+        Joining("min", _ALL, np.minimum, is_choice=True),
+        Joining("logaddexp", (FLOATS,), np.logaddexp),
     )
 }
 
@@ -165,5 +168,5 @@ def start_of(name: str, dtype: DType) -> int | float:
     if name in ("sum", "prod"):
         return int(name == "prod")
     if dtype.limits is None:
-        return -math.inf if name == "max" else math.inf
+        return math.inf if name == "min" else -math.inf
     return dtype.limits[0 if name == "max" else 1]

@@ -57,7 +57,7 @@ def _evaluated(tensors: Sequence[Tensor], call: _Call) -> dict[Tensor, Array]:
 
 
 def _column(call: _Call, op: ops.Column, tensor: Tensor) -> Array:
-    found = [call.planes[op.block, plane] for plane in op.planes]
+    found = [call.planes[op.block, plane][: None if tensor.rows else 1] for plane in op.planes]
     return np.stack(found, 1).reshape(call.shape(tensor)).astype(storage(tensor.dtype))
 
 
@@ -88,9 +88,13 @@ def _cast(call: _Call, op: ops.Cast, tensor: Tensor, x: Array) -> Array:
     return cast(x, storage(tensor.dtype))
 
 
+def _wide(fn: str, x: Array) -> Array:
+    """Sums and the like of floats are made in float64."""
+    return x if x.dtype.kind != "f" or JOININGS[fn].is_choice else x.astype(np.float64)
+
+
 def _joined(fn: str, x: Array, axes: tuple[int, ...], start: float) -> Array:
-    """Sums and products of floats in float64."""
-    wide = x.astype(np.float64) if x.dtype.kind == "f" and fn in ("sum", "prod") else x
+    wide = _wide(fn, x)
     first = np.asarray(start).astype(wide.dtype)
     return np.asarray(JOININGS[fn].numpy.reduce(wide, axis=axes, initial=first, dtype=wide.dtype)).astype(x.dtype)
 
@@ -135,8 +139,7 @@ def _gather(call: _Call, op: ops.Gather, tensor: Tensor, x: Array, places: Array
 
 
 def _scatter(call: _Call, op: ops.Scatter, tensor: Tensor, x: Array, places: Array) -> Array:
-    is_sum = x.dtype.kind == "f" and op.fn in ("sum", "prod")
-    wide = x.astype(np.float64) if is_sum else x
+    wide = _wide(op.fn, x)
     result = np.full(call.shape(tensor), start_of(op.fn, tensor.dtype), wide.dtype)
     is_inside = (places >= 0) & (places < result.shape[op.axis])
     index = list(np.nonzero(is_inside))
@@ -155,7 +158,7 @@ def _sort(call: _Call, op: ops.Sort, tensor: Tensor, x: Array) -> Array:
 
 
 def _scan(call: _Call, op: ops.Scan, tensor: Tensor, x: Array) -> Array:
-    wide = x.astype(np.float64) if x.dtype.kind == "f" and op.fn in ("sum", "prod") else x
+    wide = _wide(op.fn, x)
     return np.asarray(JOININGS[op.fn].numpy.accumulate(wide, axis=op.axis, dtype=wide.dtype)).astype(x.dtype)
 
 

@@ -59,7 +59,7 @@ def _need_inside(size: Size, one: Affine, shape: Shape, place: int) -> None:
 
 @dataclass(frozen=True)
 class Column(Op):
-    """Planes of an input block: element i of a row, row-major, lies in plane planes[i]."""
+    """Planes of an input block: element i of a row, row-major, lies in plane planes[i]. Without rows: its first row."""
 
     name: ClassVar[str] = "column"
     block: int
@@ -69,7 +69,7 @@ class Column(Op):
 
     def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
         need(not args, "no argument")
-        need(isinstance(self.shape[0], str) and all(isinstance(n, int) for n in self.shape[1:]), "rows, then fixed sizes")
+        need(bool(self.shape) and all(isinstance(n, int) for n in self.shape[1:]), "rows, then fixed sizes, or these alone")
         size = math.prod(n for n in self.shape if isinstance(n, int))
         need(size == len(self.planes), f"a plane for each of {size} elements, got {len(self.planes)}")
         return self.dtype, self.shape

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensoa.compiler.typed import build, interpret
 from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.functions import JOININGS
 from tensoa.compiler.typed.operations import Affine, axis
 from tensoa.compiler.typed.program import Program, rebuilt, transformed
 from tensoa.compiler.typed.tensors import Shape, Tensor
@@ -28,7 +29,7 @@ _MOST_FOLDED = 1 << 22  # elements of a constant
 def _calculates(tensor: Tensor) -> bool:
     """Whether it makes numbers that its arguments have not."""
     if isinstance(tensor.op, (ops.Reduce, ops.Scatter, ops.Scan)):
-        return tensor.op.fn in ("sum", "prod")
+        return not JOININGS[tensor.op.fn].is_choice
     return isinstance(tensor.op, (ops.Map, ops.Contract))
 
 

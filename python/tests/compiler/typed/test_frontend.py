@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.export to typed programs: what the interpreter makes of them beside the modules themselves."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -12,8 +14,9 @@ from bindings import block, bound
 from tensoa.binding.model import result_rows
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.typed import interpret
+from tensoa.compiler.typed import cpu, interpret
 from tensoa.compiler.typed.frontend import capture
+from tensoa.compiler.typed.passes import simplified
 from wide_models import all_kinds
 
 KINDS = all_kinds()
@@ -148,3 +151,38 @@ OF_SHAPES = {
 @pytest.mark.parametrize("name", OF_SHAPES)
 def test_shapes(name):
     check(Function(OF_SHAPES[name]), bound([block("x", 12)], [block("y", 12)]), 1e-6)
+
+
+def test_the_place_of_an_extreme_is_that_of_nan_where_there_is_one():
+    """Also beside infinities; of equal numbers the first place counts."""
+    x = torch.tensor(
+        [[-math.inf, 1.0, math.nan, math.nan], [math.inf, math.nan, 0.0, -0.0], [2.0, -0.0, 0.0, 5.0], [1, 1, 1, 1]]
+    )
+
+    def function(x):
+        return torch.stack([x.argmin(1), x.argmax(1), x.min(1).indices, x.max(1).indices], 1)
+
+    program = captured(Function(function), bound([block("x", 4)], [block("y", 4, "int64")]))
+    (got,) = interpret.interpret(program, {(0, i): x[:, i].numpy() for i in range(4)}, [len(x)])
+    assert np.array_equal(got, function(x).numpy())
+
+
+ACROSS_AND_MASKED = {
+    "a mask": lambda x: torch.index_put(x, (x > 0.5,), (x[x > 0.5] * 2).exp()),
+    "a running logarithm of a sum": lambda x: torch.where(x > 0, x, -math.inf).logcumsumexp(1).exp(),
+    "rows behind rows": lambda x: torch.cat([x, 2 * x], 0).view(2, -1, 12).sum(0),
+    "places among the elements of all rows": lambda x: (
+        x.view(-1)[(x[:, :3].argsort(1) + torch.arange(len(x))[:, None] * 12).view(-1)].view(-1, 3).repeat(1, 4)
+    ),
+    "elements of other rows": lambda x: x.view(-1)[(torch.arange(len(x)) * 12 % 5)[:, None] + torch.arange(12)],
+    "a batch's own mean": lambda x: f.batch_norm(x, None, None, training=True),
+    "a number of a row": lambda x: x + torch.arange(len(x))[:, None],
+    "sums of all rows": lambda x: x.sum(0).expand_as(x) + x.sum(0, keepdim=True),
+    "decimals": lambda x: x.round(decimals=2),
+}
+
+
+@pytest.mark.parametrize("name", ACROSS_AND_MASKED)
+def test_idioms_that_are_made_of_operations(name):
+    program = check(Function(ACROSS_AND_MASKED[name]), bound([block("x", 12)], [block("y", 12)]), 2e-5)
+    assert cpu.generate(simplified(program)).text

@@ -201,7 +201,7 @@ def test_an_order_of_all_rows_for_all_rows(tmp_path):
 
 
 REFUSED = {
-    "running sums of all rows": lambda x: x.cumsum(0),
+    "a running sum over the rows": lambda x: x.cumsum(0),
     "at most 64 are kept in order": lambda x: torch.cdist(x, x).topk(65).values[:, :WIDTH],
     "what joins rows for each pair of rows": lambda x: (x @ x.T) @ (x @ x.T) @ x,
 }

@@ -212,7 +212,7 @@ def test_the_environment_chooses_the_compiler(monkeypatch):
     monkeypatch.setenv(routes.SWITCH, "typed")
     after = routes.for_cpu(exported, binding, rules)
     assert "contract_rows<" in after.source.text and "contract_rows<" not in before.source.text
-    assert (before.domains, after.domains) == ([0], [0]) and after.stages == ["column 3, contract 2"]
+    assert (before.domains, after.domains) == ([0], [0]) and after.stages == ["linear 3 -> 2"]
 
 
 @needs_level
@@ -220,7 +220,7 @@ def test_a_package_by_the_environment_is_right_where_it_runs(monkeypatch, tmp_pa
     monkeypatch.setenv(routes.SWITCH, "typed")
     kind, path, lines = KINDS["graph network"], tmp_path / "graph.pt2", []
     export.export(kind.module, kind.binding(), path, export.Options(report=lines.append))
-    assert lines[0].startswith("fused into") and "contract" in lines[1]
+    assert lines[0].startswith("fused into") and "linear" in lines[1]
     if not PROGRAM.is_file():
         pytest.skip("needs the program tensoa")
     checked = subprocess.run([PROGRAM, "check", path], capture_output=True, text=True)

@@ -17,8 +17,9 @@ from tensoa.compiler.typed.cpu.target import X86_64, Target
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import base_of, pitch_of, width_of
 from tensoa.compiler.typed.schedule.memory import place
-from tensoa.compiler.typed.schedule.nests import Nest, Nests, StreamLoop, nests_of
+from tensoa.compiler.typed.schedule.nests import Nests, StreamLoop, nests_of
 from tensoa.compiler.typed.schedule.stages import ONE, stages_of, symbol_of
+from tensoa.compiler.typed.schedule.words import describe
 from tensoa.compiler.typed.tensors import Tensor
 
 KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in ("numbers", "contract")]
@@ -56,12 +57,7 @@ def dump(program: Program) -> str:
 
 def described(program: Program) -> list[str]:
     """What each stage does, in words."""
-    return [", ".join(_word(nest) for nest in nests.all_nests) for nests in schedule(program)[0]]
-
-
-def _word(nest: Nest) -> str:
-    made = nest.root if nest.inner is None else nest.inner
-    return f"{made.op.name} {' x '.join(map(str, nest.root.inner)) or '1'}"
+    return [describe(nests.stage) for nests in schedule(program)[0]]
 
 
 def generate(program: Program, target: Target = X86_64) -> Source:

@@ -8,7 +8,7 @@ from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cpu.expressions import Expressions, literal, type_of
 from tensoa.compiler.typed.cpu.products import Product, Stored, product_of
 from tensoa.compiler.typed.cpu.target import Target
-from tensoa.compiler.typed.functions import start_of
+from tensoa.compiler.typed.functions import JOININGS, start_of
 from tensoa.compiler.typed.passes import is_selection
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
@@ -17,7 +17,7 @@ from tensoa.compiler.typed.tensors import BlockSize, Tensor
 from tensoa.dtypes import DTYPES, DType
 
 VECTORS = "UNROLLED for (int r = 0; r < vectors * kLanes; r += N)"
-_STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin"}
+_STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin", "logaddexp": "JoinLogAddExp"}
 
 
 def joining(fn: str, dtype: DType) -> str:
@@ -269,7 +269,7 @@ class NestPrinter(Expressions):
         root = nest.root
         assert isinstance(root.op, ops.Scan)
         (x,), op = root.args, root.op
-        is_wide = root.dtype.is_float and op.fn in ("sum", "prod")
+        is_wide = root.dtype.is_float and not JOININGS[op.fn].is_choice
         dtype = DTYPES["float64"] if is_wide else root.dtype
         kind, struct = type_of(dtype), joining(op.fn, root.dtype)
         self.along(None)

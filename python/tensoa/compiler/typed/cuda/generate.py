@@ -20,12 +20,13 @@ from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_o
 from tensoa.compiler.typed.cuda.products import items_of
 from tensoa.compiler.typed.cuda.rows import StagePrinter
 from tensoa.compiler.typed.cuda.target import SM_80, Target
-from tensoa.compiler.typed.functions import start_of
+from tensoa.compiler.typed.functions import JOININGS, start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import elements_of, width_of
-from tensoa.compiler.typed.schedule.nests import Nest, Nests
+from tensoa.compiler.typed.schedule.nests import Nests
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
+from tensoa.compiler.typed.schedule.words import describe
 from tensoa.compiler.typed.tensors import Tensor
 
 _TODAY = Path(INSTRUCTIONS).parent
@@ -67,17 +68,12 @@ def generate(
 
 def _depends_on_order(tensor: Tensor) -> bool:
     assert isinstance(tensor.op, ops.Scatter)
-    return tensor.op.fn in ("sum", "prod") and tensor.dtype.is_float
+    return not JOININGS[tensor.op.fn].is_choice and tensor.dtype.is_float
 
 
 def described(memory: Memory) -> list[str]:
     """What each stage does, in words."""
-    return [", ".join(_word(nest) for nest in nests.all_nests) for nests in memory.stages]
-
-
-def _word(nest: Nest) -> str:
-    made = nest.root if nest.inner is None else nest.inner
-    return f"{made.op.name} {' x '.join(map(str, nest.root.inner)) or '1'}"
+    return [describe(nests.stage) for nests in memory.stages]
 
 
 def _params(program: Program, buffers: int) -> Params:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import Expressions, Weights, literal, memory_type, type_of
 from tensoa.compiler.typed.cuda.target import SM_80, Target
-from tensoa.compiler.typed.functions import start_of
+from tensoa.compiler.typed.functions import JOININGS, start_of
 from tensoa.compiler.typed.passes import is_selection
 from tensoa.compiler.typed.schedule.addresses import Linear, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests
@@ -21,7 +21,7 @@ from tensoa.compiler.typed.schedule.reads import Leaf, terms_of
 from tensoa.compiler.typed.tensors import BlockSize, Tensor
 from tensoa.dtypes import DTYPES
 
-STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin"}
+STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin", "logaddexp": "JoinLogAddExp"}
 
 
 def count_text(loops: Sequence[Loop]) -> str:
@@ -178,7 +178,7 @@ class NestPrinter(Expressions):
         root = nest.root
         assert isinstance(root.op, ops.Scan)
         (x,), op = root.args, root.op
-        is_wide = root.dtype.is_float and op.fn in ("sum", "prod")
+        is_wide = root.dtype.is_float and not JOININGS[op.fn].is_choice
         dtype = DTYPES["float64"] if is_wide else root.dtype
         others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
         along = [loop for loop in nest.loops if loop.name == f"i{op.axis}"]

@@ -3,20 +3,26 @@
 """From a program of torch.export to a typed program."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 from tensoa.binding import Binding, Block
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed.frontend import elementwise, movement, places, products, sums
-from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, dtype_of
-from tensoa.compiler.typed.frontend.values import Factors, Value, cast, permuted, reshaped, to_shape, value_of
+from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, calculated, dtype_of
+from tensoa.compiler.typed.frontend.values import Factors, Masked, Value, cast, permuted, reshaped, to_shape, value_of
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.compiler.typed.tensors import Tensor, made_by
 
+#: Operators that write elements that a mask has chosen where a mask is true.
+WRITES_MASKED = ("index_put", "_unsafe_index_put")
+#: Functions of numbers that torch does not call so.
+ELEMENTWISE = ("_to_copy", "clone", "alias", "detach")
 TABLES = (elementwise, movement, places, products, sums)  # fill LOWERINGS when they are imported
 
 
@@ -27,10 +33,10 @@ def capture(exported: torch.export.ExportedProgram, binding: Binding, rules: lis
     Raises NotFused with the reason, in words for the user.
     """
     with surprises_as_not_fused(), made_by("front end"):
-        return _Capture(Graph(exported, binding)).program(rules)
+        return Capture(Graph(exported, binding)).program(rules)
 
 
-class _Capture:
+class Capture:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.binding = graph, graph.binding
         self.rows = tuple(f"rows{collection}" for collection in graph.domains)
@@ -58,17 +64,18 @@ class _Capture:
     @staticmethod
     def constant(numbers: torch.Tensor) -> Value:
         wide = numbers.float() if numbers.dtype in (torch.bfloat16, torch.float16) else numbers
-        return value_of(build.constant(wide.numpy(), dtype_of(numbers.dtype)))
+        return value_of(build.constant(wide.numpy(), calculated(dtype_of(numbers.dtype))))
 
     def column(self, block: Block, position: int) -> Value:
         rows = self.rows[self.graph.domains.index(block.collection)]
-        if block.kind == "scalar":
-            raise NotFused(f'block "{block.name}" of one row for all')
         columns, element = len(block.columns), block.element
         inner = tuple(size for size in (columns, *reversed(element)) if size != 1) or (1,)
-        tensor = build.column(position, block.places, dtype_of(block.column_dtype), (rows, *inner))
-        value = value_of(tensor)
-        return cast(self.as_model(block, value, rows), dtype_of(block.dtype))
+        shape = inner if block.kind == "scalar" else (rows, *inner)  # of a scalar: the one row of all
+        column, dtype = dtype_of(block.column_dtype), dtype_of(block.dtype)
+        value = value_of(build.column(position, block.places, column, shape))
+        if block.kind == "scalar":
+            value = to_shape(Value(value.tensor, (0, *value.groups)), [[rows], *(value.factors(d) for d in range(value.rank))])
+        return cast(cast(self.as_model(block, value, rows), dtype), calculated(dtype))
 
     def as_model(self, block: Block, value: Value, rows: str) -> Value:
         """The tensor of a block out of its planes; those of a matrix lie column after column."""
@@ -120,4 +127,23 @@ class _Capture:
         if lower is None:
             raise NotFused(f"the operation {node.target}")
         with made_by(f"front end, {node.target}"):
-            return lower(Context(node, self.symbols), *args, **named)
+            context = Context(node, self.symbols)
+            return lower(context, *args, **named) if name in WRITES_MASKED else of_masked(context, lower, args, named)
+
+
+def of_masked(context: Context, lower: Callable[..., Any], args: Any, named: Any) -> Any:
+    """A lowering of arguments some of which are chosen by one mask: a function of numbers is that of all numbers, of which the
+    mask chooses then.
+    """
+    flat = tree_leaves((args, named))
+    chosen = [arg for arg in flat if isinstance(arg, Masked)]
+    if not chosen:
+        return lower(context, *args, **named)
+    first = chosen[0]
+    is_function = context.name in ELEMENTWISE or torch.Tag.pointwise in context.node.target.tags  # type: ignore[union-attr]
+    is_one_mask = all(one.mask == first.mask and one.value.rank == first.value.rank for one in chosen)
+    inner = first.value.rank - first.mask.rank  # axes that are the same for all of them
+    if not is_function or not is_one_mask or any(isinstance(arg, Value) and arg.rank > inner for arg in flat):
+        raise NotFused("elements of all rows that a mask is true for")
+    whole, whole_named = tree_map(lambda arg: arg.value if isinstance(arg, Masked) else arg, (args, named))
+    return Masked(lower(context, *whole, **whole_named), first.mask)

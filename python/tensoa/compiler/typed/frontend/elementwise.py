@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, dtype_of, fixed_number, lowers
+from tensoa.compiler.typed.frontend.lowering import LOWERINGS, Context, calculated, dtype_of, fixed_number, lowers
 from tensoa.compiler.typed.frontend.values import Value, apply, cast, number, to_shape
 from tensoa.compiler.typed.functions import FUNCTIONS, INTEGERS, kind_of
-from tensoa.dtypes import BOOL, FLOAT32
+from tensoa.dtypes import BOOL, DType
 
 #: torch's name -> ours, of functions that calculate in the dtype of the result.
 ARITHMETIC = {
@@ -20,12 +20,16 @@ ARITHMETIC = {
     "bitwise_right_shift": "shr", "arctan2": "atan2", "fmod": "fmod",
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+#: What functions of numbers are of truth values.
+OF_TRUTH = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
 LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
 
 
 def _arithmetic(fn: str) -> Callable[..., Value]:
     def lower(context: Context, *args: Any, alpha: float = 1) -> Value:
         values = context.promoted(*args[: FUNCTIONS[fn].arity])
+        if context.dtype.is_bool and fn in OF_TRUTH:
+            return apply(OF_TRUTH[fn], *values)
         if alpha != 1:
             values[1] = apply("mul", values[1], number(alpha, values[1].dtype))
         return apply(fn, *values)
@@ -55,13 +59,14 @@ def divide(context: Context, x: Any, y: Any, rounding_mode: str | None = None) -
     if rounding is None:
         return quotient
     if kind_of(x.dtype) == INTEGERS:
-        return quotient if rounding == "trunc" else _floor_of_integers(x, y, quotient)
+        return quotient if rounding == "trunc" else floor_of_integers(x, y)
     if rounding == "trunc":
         return apply("trunc", quotient)
     return _floor_of_floats(x, y)
 
 
-def _floor_of_integers(x: Value, y: Value, quotient: Value) -> Value:
+def floor_of_integers(x: Value, y: Value) -> Value:
+    quotient = apply("div", x, y)
     rest, zero = apply("fmod", x, y), number(0, x.dtype)
     is_lower = apply("and", apply("ne", rest, zero), apply("lt", apply("xor", rest, y), zero))
     return apply("sub", quotient, cast(is_lower, x.dtype))
@@ -92,9 +97,13 @@ def remainder(context: Context, x: Any, y: Any) -> Value:
 
 @lowers("round")
 def round_(context: Context, x: Value, decimals: int = 0) -> Value:
-    if decimals:
-        raise NotFused("round() to decimals")
-    return x if kind_of(x.dtype) == INTEGERS else apply("round", x)
+    if kind_of(x.dtype) == INTEGERS:
+        return x
+    unit = number(10.0 ** abs(decimals), x.dtype)
+    if decimals == 0:
+        return apply("round", x)
+    there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return apply(back, apply("round", apply(there, x, unit)), unit)
 
 
 @lowers("pow")
@@ -183,7 +192,12 @@ def elu(context: Context, x: Value, alpha: float = 1.0, scale: float = 1.0, inpu
 
 @lowers("_to_copy", "to", "_to_copy_default", "convert_element_type")
 def to_copy(context: Context, x: Value, *args: Any, **named: Any) -> Value:
-    return cast(x, dtype_of(context.meta.dtype))
+    return converted(x, context.given[0], dtype_of(context.meta.dtype))
+
+
+def converted(x: Value, given: Any, dtype: DType) -> Value:
+    """x, which torch has as `given`, in another dtype. Short floats are rounded, and calculated with as float32."""
+    return x if dtype_of(given.dtype) == dtype else cast(cast(x, dtype), calculated(dtype))
 
 
 @lowers("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous")
@@ -193,7 +207,8 @@ def same(context: Context, x: Value, **named: Any) -> Value:
 
 @lowers("copy")
 def copy(context: Context, x: Value, source: Value, *more: Any) -> Value:
-    return to_shape(cast(source, x.dtype), [x.factors(dim) for dim in range(x.rank)])
+    source = converted(source, context.given[1], dtype_of(context.meta.dtype))
+    return to_shape(source, [x.factors(dim) for dim in range(x.rank)])
 
 
 @lowers("scalar_tensor")
@@ -204,8 +219,3 @@ def scalar_tensor(context: Context, x: Any, **named: Any) -> Value:
 @lowers("_assert_tensor_metadata", "sym_constrain_range_for_size", "_assert_scalar")
 def nothing(context: Context, *args: Any, **named: Any) -> None:
     return None
-
-
-def in_float(x: Value) -> Value:
-    """Short floats as float32, which torch calculates sums and norms of them in."""
-    return cast(x, FLOAT32) if x.dtype.name in ("float16", "bfloat16") else x

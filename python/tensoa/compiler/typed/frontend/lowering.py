@@ -9,6 +9,7 @@ import torch
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed.frontend.values import Factors, Value, cast, number
+from tensoa.compiler.typed.passes import WIDE
 from tensoa.compiler.typed.tensors import Size
 from tensoa.dtypes import DTYPES, DType, name_of
 
@@ -36,11 +37,23 @@ def dtype_of(dtype: object) -> DType:
     return found
 
 
+def calculated(dtype: DType) -> DType:
+    """What numbers of a dtype are calculated with: short floats as float32, which is rounded where the model converts to them,
+    and in columns.
+    """
+    return WIDE[dtype] if dtype.is_float and dtype in WIDE else dtype
+
+
 class Context:
     """The node that is lowered: what torch says of its result and of its arguments, and the symbols of rows."""
 
     def __init__(self, node: torch.fx.Node, symbols: dict[Any, str]) -> None:
         self.node, self.symbols = node, symbols
+
+    @property
+    def name(self) -> str:
+        """Of the operator, without its overload."""
+        return str(self.node.target._schema.name.split("::")[1])  # type: ignore[union-attr]
 
     @property
     def meta(self) -> Any:
@@ -49,8 +62,13 @@ class Context:
 
     @property
     def dtype(self) -> DType:
-        """Of the result."""
-        return dtype_of(self.meta.dtype)
+        """What the result is calculated with."""
+        return calculated(dtype_of(self.meta.dtype))
+
+    @property
+    def given(self) -> list[Any]:
+        """What torch says of the arguments."""
+        return [arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in self.node.args]
 
     def factors(self, size: Any) -> Factors:
         """A size of torch as row symbols and a fixed number, the rows first. Raises NotFused for sums of sizes."""
@@ -79,10 +97,7 @@ class Context:
 
     def compared(self, *arguments: Any) -> list[Value]:
         """The same for operators whose result says nothing of it, as comparisons."""
-        metas: list[Any] = [
-            argument.meta["val"] if isinstance(argument, torch.fx.Node) else argument for argument in self.node.args[:2]
-        ]
-        dtype = dtype_of(torch.result_type(*metas))
+        dtype = calculated(dtype_of(torch.result_type(*self.given[:2])))
         return [self.as_value(argument, dtype) for argument in arguments]
 
     def as_value(self, argument: Any, dtype: DType) -> Value:

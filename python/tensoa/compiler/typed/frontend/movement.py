@@ -83,9 +83,17 @@ def tidy(x: Value) -> Value:
 def slice_(context: Context, x: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Value:
     if x.factors(dim) == context.factors(context.meta.shape[x.dim(dim)]):
         return x
+    if any(isinstance(factor, str) for factor in x.factors(dim)):
+        raise NotFused("some of the rows taken out of all")
     places = range(x.size(dim))[start if start is None else fixed_number(start, "the start of a slice") : _end(end) : step]
     x, place = one_axis(x, dim)
     return tidy(replaced(x, dim, build.part(x.tensor, place, places[0], len(places), step), 1))
+
+
+def cut(x: Value, dim: int, start: int, size: int) -> Value:
+    """`size` elements of an axis from `start` on."""
+    x, place = one_axis(x, dim)
+    return tidy(replaced(x, dim, build.part(x.tensor, place, start, size), 1))
 
 
 def _end(end: Any) -> int | None:
@@ -132,13 +140,39 @@ def unfold(context: Context, x: Value, dim: int, size: int, step: int) -> Value:
 
 @lowers("cat", "concat", "concatenate")
 def cat(context: Context, parts: Sequence[Value], dim: int = 0) -> Value:
-    parts = [cast(part, context.dtype) for part in parts if part.rank == len(context.meta.shape)]
+    return joined([cast(part, context.dtype) for part in parts if part.rank == len(context.meta.shape)], dim)
+
+
+def joined(parts: Sequence[Value], dim: int) -> Value:
+    """One behind the other."""
     dim = parts[0].dim(dim)
+    if any(isinstance(factor, str) for part in parts for factor in part.factors(dim)):
+        return rows_behind_rows(parts, dim)
     for other in range(parts[0].rank):
         if other != dim:
             parts, factors = agreed(parts, other)
     found = [one_axis(part, dim) for part in parts]
     return tidy(replaced(found[0][0], dim, build.concat([part.tensor for part, _ in found], found[0][1]), 1))
+
+
+def rows_behind_rows(parts: Sequence[Value], dim: int) -> Value:
+    """Parts along an axis of rows: in an axis of their own, merged with that of the rows, so that it can be split off."""
+    wide = []
+    for part in parts:
+        counts, rows = [], part.factors(dim)
+        while rows and isinstance(rows[0], int):
+            counts.append(rows.pop(0))
+        axes = (*part.groups[:dim], len(counts), len(rows), *part.groups[dim + 1 :])
+        wide.append(one_axis(Value(part.tensor, axes), dim)[0])
+    for other in range(wide[0].rank):
+        if other != dim:
+            wide, _ = agreed(wide, other)
+    place = wide[0].axes(dim)[0]
+    found = build.concat([part.tensor for part in wide], place)
+    groups = list(wide[0].groups)
+    if found.shape[place] == 1:
+        return tidy(Value(found, (*groups[:dim], groups[dim] + groups[dim + 1], *groups[dim + 2 :])))
+    return Value(found, (*groups[:dim], groups[dim] + groups[dim + 1], *groups[dim + 2 :]))
 
 
 @lowers("stack")
@@ -245,6 +279,8 @@ def slice_scatter(
     dim = x.dim(dim)
     if x.factors(dim) == source.factors(dim) and start in (None, 0) and step == 1:
         return cast(source, x.dtype)
+    if any(isinstance(factor, str) for factor in x.factors(dim)):
+        raise NotFused("some of the rows changed among all")
     places = range(x.size(dim))[start : _end(end) : step]
     both = cat(context, [x, cast(source, x.dtype)], dim)
     order = [x.size(dim) + places.index(i) if i in places else i for i in range(x.size(dim))]

@@ -2,32 +2,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of torch that read or write elements by an index, and those that order them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.frontend.elementwise import floor_of_integers
 from tensoa.compiler.typed.frontend.lowering import Context, lowers
-from tensoa.compiler.typed.frontend.movement import one_axis, tidy
+from tensoa.compiler.typed.frontend.movement import cut, joined, one_axis, tidy
 from tensoa.compiler.typed.frontend.values import (
     Factors,
+    Masked,
     Value,
     agreed,
     apply,
     broadcast,
     cast,
+    fixed,
+    known_numbers,
     number,
     permuted,
     replaced,
     reshaped,
     to_shape,
     unsqueezed,
+    value_of,
     without,
 )
 from tensoa.compiler.typed.functions import BOOLS, INTEGERS, kind_of, start_of
 from tensoa.compiler.typed.operations import Affine, affine, axis
-from tensoa.compiler.typed.tensors import Size, Tensor
+from tensoa.compiler.typed.tensors import Shape, Size, Tensor
 from tensoa.dtypes import DTYPES, INT64
 
 INT32 = DTYPES["int32"]
@@ -77,11 +85,138 @@ def embedding(context: Context, table: Value, places: Value, *more: Any) -> Valu
 
 
 @lowers("index", "_unsafe_index")
-def index(context: Context, x: Value, places: Sequence[Value | None]) -> Value:
-    named = [(i, one) for i, one in enumerate(places) if one is not None]
+def index(context: Context, x: Value, places: Sequence[Value | None]) -> Value | Masked:
+    if len(places) == 1 and places[0] is not None and places[0].tensor.rows and kind_of(places[0].dtype) == BOOLS:
+        return Masked(x, places[0])
+    listed = _listed(places)
+    x, named = _of_one_axis(x, listed)
+    if len(named) > len(listed) == 1 and _affine_of(named[0][1].tensor) is None:
+        return _of_any_row(x, *named)
     if len(named) == 1 and _affine_of(named[0][1].tensor) is None:
         return indexed(x, *named[0])
     return _several(x, [i for i, _ in named], [one for _, one in named])
+
+
+def _listed(places: Sequence[Value | None]) -> list[tuple[int, Value]]:
+    """The axes that are named, and by what; masks that are known as the places where they are true."""
+    named: list[tuple[int, Value]] = []
+    dim = 0
+    for one in places:
+        mask = None if one is None or kind_of(one.dtype) != BOOLS else known_numbers(one)
+        found = [one] if mask is None else [value_of(build.constant(found, INT64)) for found in np.nonzero(mask)]
+        named += [(dim + i, part) for i, part in enumerate(found) if part is not None]
+        dim += len(found)
+    return named
+
+
+def _of_one_axis(x: Value, named: Sequence[tuple[int, Value]]) -> tuple[Value, list[tuple[int, Value]]]:
+    """Places of an axis that is rows and their elements are those of an axis of rows, and one of elements."""
+    found = list[tuple[int, Value]]()
+    shift = 0
+    for dim, one in named:
+        factors = x.factors(dim + shift)
+        if len(factors) > 1 and isinstance(factors[0], str):
+            count = math.prod(fixed(factors[1:]))
+            dim += shift
+            x = Value(x.tensor, (*x.groups[:dim], 1, x.groups[dim] - 1, *x.groups[dim + 1 :]))
+            row, element = _apart(one, factors[0], count)
+            found += [(dim, row), (dim + 1, element)]
+            shift += 1
+        else:
+            found.append((dim + shift, one))
+    return x, found
+
+
+def _of_any_row(x: Value, rows: tuple[int, Value], elements: tuple[int, Value]) -> Value:
+    """Elements of any rows: the rows, and of each the element."""
+    dim, row = rows
+    found = indexed(x, dim, row)
+    at, place = elements[1], dim + row.rank
+    for _ in range(dim):
+        at = unsqueezed(at, 0)
+    for _ in range(place, found.rank):
+        at = unsqueezed(at, at.rank)
+    at = to_shape(at, [[] if d == place else found.factors(d) for d in range(found.rank)])
+    return without(taken_along(found, place, at), place)
+
+
+def _apart(places: Value, rows: str, count: int) -> tuple[Value, Value]:
+    """Places among the elements of all rows, of which each has `count`, as rows and places in them."""
+    known, rest = _affine_and_rest(places.tensor)
+    shape = places.tensor.shape
+    of_rows = [number for number, factor in known.terms if shape[number] == rows and factor == count]
+    other = affine(known.offset, *(term for term in known.terms if term[0] not in of_rows))
+    least, most = _limits_of(other, rest, shape)
+    if len(of_rows) == 1 and least >= 0 and most < count:
+        row = build.view(build.iota(rows, INT64), shape, [axis(of_rows[0])])
+        return Value(row, places.groups), Value(_sum_of(other, rest, shape), places.groups)
+    places = cast(places, INT64)
+    all_ = number(count, INT64)
+    row_ = floor_of_integers(places, all_)
+    return row_, apply("sub", places, apply("mul", row_, all_))
+
+
+def _affine_and_rest(places: Tensor) -> tuple[Affine, Tensor | None]:
+    """Places as the sum of what is affine in their coordinates, and the rest."""
+    found = _affine_of(places)
+    if found is not None:
+        return found, None
+    op = places.op
+    if isinstance(op, ops.Map) and op.fn == "add":
+        (one, x), (other, y) = map(_affine_and_rest, places.args)
+        rest = build.apply("add", x, y) if x is not None and y is not None else y if x is None else x
+        return _added(one, other), rest
+    if isinstance(op, ops.View):
+        inner, x = _affine_and_rest(places.args[0])
+        return build.composed(op.index, inner), None if x is None else build.view(x, op.shape, op.index)
+    return affine(0), places
+
+
+def _added(one: Affine, other: Affine, sign: int = 1) -> Affine:
+    factors = dict(one.terms)
+    for number_, factor in other.terms:
+        factors[number_] = factors.get(number_, 0) + sign * factor
+    return affine(one.offset + sign * other.offset, *factors.items())
+
+
+def _sum_of(known: Affine, rest: Tensor | None, shape: Shape) -> Tensor:
+    """The opposite of _affine_and_rest, without rows in what is affine."""
+    total = rest if rest is not None else build.filled(0, INT64, shape)
+    total = build.cast(total, INT64)
+    for number_, factor in known.terms:
+        along = build.view(build.iota(shape[number_], INT64), shape, [axis(number_)])
+        total = build.apply("add", total, build.apply("mul", along, build.filled(factor, INT64, shape)))
+    return build.apply("add", total, build.filled(known.offset, INT64, shape)) if known.offset else total
+
+
+def _limits_of(known: Affine, rest: Tensor | None, shape: Shape) -> tuple[float, float]:
+    """The least and the largest that a sum may be."""
+    least, most = (0.0, 0.0) if rest is None else limits_of(rest)
+    for number_, factor in known.terms:
+        size = shape[number_]
+        if isinstance(size, str):
+            return -math.inf, math.inf
+        least, most = least + min(0, factor * (size - 1)), most + max(0, factor * (size - 1))
+    return least + known.offset, most + known.offset
+
+
+def limits_of(tensor: Tensor) -> tuple[float, float]:
+    """Between which numbers all of a tensor of integers are, from what makes it."""
+    op, limits = tensor.op, tensor.dtype.limits
+    assert limits is not None
+    if isinstance(op, ops.Sort) and isinstance(tensor.args[0].shape[op.axis], int):
+        return 0, int(tensor.args[0].shape[op.axis]) - 1
+    if isinstance(op, ops.Constant):
+        return op.data.min(), op.data.max()
+    if isinstance(op, (ops.View, ops.Concat)) or (isinstance(op, ops.Map) and op.fn in ("minimum", "maximum", "where")):
+        of_args = [limits_of(arg) for arg in tensor.args if arg.dtype == tensor.dtype]
+        ends = [[least for least, _ in of_args], [most for _, most in of_args]]
+        join = {"minimum": (min, min), "maximum": (max, max)}.get(op.fn if isinstance(op, ops.Map) else "", (min, max))
+        return join[0](ends[0]), join[1](ends[1])
+    if isinstance(op, ops.Cast) and kind_of(tensor.args[0].dtype) == INTEGERS:
+        found = limits_of(tensor.args[0])
+        return found if limits[0] <= found[0] and found[1] <= limits[1] else limits
+    return limits
 
 
 def _several(x: Value, dims: Sequence[int], places: Sequence[Value]) -> Value:
@@ -123,6 +258,14 @@ def _affine_of(places: Tensor) -> Affine | None:
         return affine(int(op.data.reshape(-1)[0]))
     if isinstance(op, ops.Cast) and kind_of(places.args[0].dtype) == INTEGERS:
         return _affine_of(places.args[0])
+    if isinstance(op, ops.Map) and op.fn in ("add", "sub", "mul"):
+        one, other = map(_affine_of, places.args)
+        if one is None or other is None:
+            return None
+        if op.fn != "mul":
+            return _added(one, other, 1 if op.fn == "add" else -1)
+        one, other = (one, other) if one.terms else (other, one)
+        return None if other.terms else affine(one.offset * other.offset, *((i, n * other.offset) for i, n in one.terms))
     return None
 
 
@@ -170,6 +313,15 @@ def aligned(x: Value, dim: int, places: Value) -> tuple[Value, Value]:
 
 @lowers("gather")
 def gather(context: Context, x: Value, dim: int, places: Value, **named: Any) -> Value:
+    return taken_along(x, dim, places)
+
+
+def taken_along(x: Value, dim: int, places: Value) -> Value:
+    """Elements along an axis by places of the same other axes, of which x may have more."""
+    for other in range(x.rank):
+        wanted, own = places.factors(other), x.factors(other)
+        if other != x.dim(dim) and own != wanted and all(isinstance(n, int) for n in (*own, *wanted)):
+            x = cut(x, other, 0, places.size(other))
     x, places = aligned(one_axis(x, dim)[0], dim, places)
     place = x.axes(dim)[0]
     at = from_the_end(places, x.tensor.shape[place]).tensor
@@ -188,6 +340,33 @@ _JOINS_OF_BOOLS = {"max": "or", "min": "and"}
 
 def scattered(fn: str, into: Value, dim: int, places: Value, source: Value) -> Value:
     """`into` joined with elements of `source` by places of its shape."""
+    return _in_part(into, dim, places, source, lambda *parts: _joined(fn, *parts))
+
+
+def overwritten(into: Value, dim: int, places: Value, source: Value) -> Value:
+    """`into` with elements of `source` at places of its shape."""
+    return _in_part(into, dim, places, source, _overwritten)
+
+
+Write = Callable[[Value, int, Value, Value], Value]
+
+
+def _in_part(into: Value, dim: int, places: Value, source: Value, write: Write) -> Value:
+    """torch writes where there are places: the source may have more elements of any axis, what is written to more of others."""
+    dim = into.dim(dim)
+    for other in range(into.rank):
+        wanted, own = places.factors(other), into.factors(other)
+        if source.factors(other) != wanted and all(isinstance(n, int) for n in (*source.factors(other), *wanted)):
+            source = cut(source, other, 0, places.size(other))
+        if other != dim and own != wanted and all(isinstance(n, int) for n in (*own, *wanted)):
+            size, count = places.size(other), into.size(other)
+            if size < count:
+                first = _in_part(cut(into, other, 0, size), dim, places, source, write)
+                return joined([first, cut(into, other, size, count - size)], other)
+    return write(into, dim, places, source)
+
+
+def _joined(fn: str, into: Value, dim: int, places: Value, source: Value) -> Value:
     into, source, at, place = _scatter_arguments(into, dim, places, source)
     made = build.scatter(fn, source.tensor, at, place, into.tensor.shape[place])
     joins = _JOINS_OF_BOOLS if kind_of(into.dtype) == BOOLS else _JOINS
@@ -195,10 +374,8 @@ def scattered(fn: str, into: Value, dim: int, places: Value, source: Value) -> V
     return tidy(Value(joined, into.groups))
 
 
-def overwritten(into: Value, dim: int, places: Value, source: Value) -> Value:
-    """`into` with elements of `source` at places of its shape, of equal places the last: the largest number of an element is
-    joined, and that element is taken.
-    """
+def _overwritten(into: Value, dim: int, places: Value, source: Value) -> Value:
+    """Of equal places the last: the largest number of an element is joined, and that element is taken."""
     into, source, at, place = _scatter_arguments(into, dim, places, source)
     numbers = build.view(build.iota(source.tensor.shape[place], INT32), at.shape, [axis(place)])
     last = build.scatter("max", numbers, at, place, into.tensor.shape[place])
@@ -252,11 +429,22 @@ _REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min", "add"
 def scatter_reduce(
     context: Context, into: Value, dim: int, places: Value, source: Value, reduce: str, include_self: bool = True
 ) -> Value:
-    if reduce not in _REDUCTIONS:
-        raise NotFused(f"a scatter by {reduce}")
+    if reduce == "mean":
+        return _scattered_mean(into, dim, places, source, include_self)
     if not include_self:
         return _scattered_alone(_REDUCTIONS[reduce], into, dim, places, source)
     return scattered(_REDUCTIONS[reduce], into, dim, places, source)
+
+
+def _scattered_mean(into: Value, dim: int, places: Value, source: Value, include_self: bool) -> Value:
+    if not into.dtype.is_float:
+        raise NotFused("a mean of integers by index")
+    shape = [into.factors(d) for d in range(into.rank)]
+    ones = to_shape(number(1, into.dtype), [source.factors(d) for d in range(source.rank)])
+    total, count = (scattered("sum", to_shape(number(0, into.dtype), shape), dim, places, one) for one in (source, ones))
+    if include_self:
+        return apply("div", apply("add", into, total), apply("add", count, number(1, into.dtype)))
+    return apply("where", apply("gt", count, number(0, into.dtype)), apply("div", total, count), into)
 
 
 def _scattered_alone(fn: str, into: Value, dim: int, places: Value, source: Value) -> Value:
@@ -292,12 +480,26 @@ def _along(places: Value, source: Value, dim: int) -> Value:
 
 
 @lowers("index_put", "_unsafe_index_put")
-def index_put(context: Context, into: Value, places: Sequence[Value | None], values: Value, accumulate: bool = False) -> Value:
+def index_put(
+    context: Context, into: Value, places: Sequence[Value | None], values: Value | Masked, accumulate: bool = False
+) -> Value:
     named = [(i, one) for i, one in enumerate(places) if one is not None]
+    if isinstance(values, Masked):
+        return _where_chosen(into, named, values, accumulate)
     values = cast(values, into.dtype)
     if any(kind_of(one.dtype) == BOOLS for _, one in named):
         return _masked(into, named, values, accumulate)
     return _put(into, [i for i, _ in named], [one for _, one in named], values, accumulate)
+
+
+def _where_chosen(into: Value, named: Sequence[tuple[int, Value]], values: Masked, accumulate: bool) -> Value:
+    """Elements that a mask has chosen, where it has chosen them."""
+    if [one for _, one in named] != [values.mask] or named[0][0] or accumulate:
+        raise NotFused("elements of one mask written at those of another")
+    mask = values.mask
+    for _ in range(mask.rank, into.rank):
+        mask = unsqueezed(mask, mask.rank)
+    return apply("where", mask, cast(values.value, into.dtype), into)
 
 
 def _masked(into: Value, named: Sequence[tuple[int, Value]], values: Value, accumulate: bool) -> Value:

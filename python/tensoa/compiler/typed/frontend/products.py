@@ -7,10 +7,9 @@ from typing import Any
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
-from tensoa.compiler.typed.frontend.elementwise import in_float
 from tensoa.compiler.typed.frontend.lowering import Context, lowers
 from tensoa.compiler.typed.frontend.movement import counter, one_axis, padded, tidy
-from tensoa.compiler.typed.frontend.sums import softmax_of, windows
+from tensoa.compiler.typed.frontend.sums import scaled, softmax_of, windows
 from tensoa.compiler.typed.frontend.values import (
     Value,
     agreed,
@@ -30,9 +29,8 @@ from tensoa.dtypes import BOOL, INT64
 
 
 def product(x: Value, y: Value, left: str, right: str, out: str) -> Value:
-    """A contraction by labels of axes of torch. Short floats are multiplied as float32."""
-    dtype = x.dtype
-    x, y = in_float(x), in_float(cast(y, dtype))
+    """A contraction by labels of axes of torch."""
+    y = cast(y, x.dtype)
     for label in left:
         if label in right:
             x, y = _agreed(x, y, left.index(label), right.index(label))
@@ -46,7 +44,7 @@ def product(x: Value, y: Value, left: str, right: str, out: str) -> Value:
         return "".join("".join(names[label]) for label in labels)
 
     made = build.contract(x.tensor, y.tensor, spelled(left), spelled(right), spelled(out))
-    return cast(Value(made, tuple(len(names[label]) for label in out)), dtype)
+    return Value(made, tuple(len(names[label]) for label in out))
 
 
 def _agreed(x: Value, y: Value, one: int, other: int) -> tuple[Value, Value]:
@@ -168,8 +166,6 @@ def attention(
     """As torch takes it apart."""
     if dropout:
         raise NotFused("attention with dropout")
-    dtype = q.dtype
-    q, k, v = (in_float(one) for one in (q, k, v))
     if enable_gqa and q.size(-3) != k.size(-3):
         k, v = (repeated(one, one.dim(-3), q.size(-3) // one.size(-3)) for one in (k, v))
     factor = number(1 / math.sqrt(q.size(-1)) if scale is None else scale, q.dtype)
@@ -182,7 +178,7 @@ def attention(
     if is_causal:
         own, other = (counter(scores.factors(dim), INT64) for dim in (-2, -1))
         scores = apply("where", apply("ge", unsqueezed(own, 1), other), scores, number(-math.inf, scores.dtype))
-    return cast(matmul(context, softmax_of(scores, -1, is_safe=True), v), dtype)
+    return matmul(context, softmax_of(scores, -1, is_safe=True), v)
 
 
 def repeated(x: Value, dim: int, times: int) -> Value:
@@ -203,10 +199,14 @@ def cdist(context: Context, x: Value, y: Value, p: float = 2.0, *more: Any) -> V
 @lowers("linalg_vector_norm", "norm")
 def norm(context: Context, x: Value, p: Any = 2, dims: Any = None, keeps: bool = False, **named: Any) -> Value:
     found = list(range(x.rank)) if dims is None else [dims] if isinstance(dims, int) else list(dims)
-    size = apply("abs", in_float(x))
+    size = apply("abs", cast(x, context.dtype))
     if p in (math.inf, -math.inf):
-        return cast(reduced("max" if p > 0 else "min", size, found, keeps), context.dtype)
-    return cast(length(size, p, found, keeps), context.dtype)
+        return reduced("max" if p > 0 else "min", size, found, keeps)
+    if p != 2:
+        return length(size, p, found, keeps)
+    size, scale = scaled(size, found)
+    total = apply("mul", length(size, p, found, True), scale)
+    return total if keeps else reduced("max", total, found)
 
 
 def length(x: Value, p: float, dims: list[int], keeps: bool) -> Value:

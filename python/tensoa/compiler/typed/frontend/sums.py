@@ -6,25 +6,29 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
-from tensoa.compiler.typed.frontend.elementwise import in_float
 from tensoa.compiler.typed.frontend.lowering import Context, dims_of, lowers
 from tensoa.compiler.typed.frontend.movement import one_axis, padded, tidy
+from tensoa.compiler.typed.frontend.places import taken_along
 from tensoa.compiler.typed.frontend.values import (
     Value,
     apply,
     cast,
+    known_numbers,
     number,
     reduced,
     replaced,
     reshaped,
+    to_shape,
     unsqueezed,
     value_of,
     without,
 )
 from tensoa.compiler.typed.operations import affine
-from tensoa.dtypes import BOOL, FLOAT32, INT64
+from tensoa.dtypes import BOOL, INT64
 
 
 def count_of(x: Value, dims: Sequence[int]) -> Value:
@@ -52,45 +56,50 @@ def mean_of(x: Value, dims: Sequence[int], keeps: bool) -> Value:
 
 @lowers("sum")
 def sum_(context: Context, x: Value, dims: Any = None, keeps: bool = False, **named: Any) -> Value:
-    return cast(reduced("sum", in_float(_summable(context, x)), dims_of(dims, x), keeps), context.dtype)
-
-
-def _summable(context: Context, x: Value) -> Value:
-    return cast(x, context.dtype)
+    return reduced("sum", cast(x, context.dtype), dims_of(dims, x), keeps)
 
 
 @lowers("prod")
 def prod(context: Context, x: Value, dim: Any = None, keeps: bool = False, **named: Any) -> Value:
-    return cast(reduced("prod", in_float(cast(x, context.dtype)), dims_of(dim, x), keeps), context.dtype)
+    return reduced("prod", cast(x, context.dtype), dims_of(dim, x), keeps)
 
 
 @lowers("mean")
 def mean(context: Context, x: Value, dims: Any = None, keeps: bool = False, **named: Any) -> Value:
-    x = in_float(cast(x, context.dtype))
-    return cast(mean_of(x, dims_of(dims, x), keeps), context.dtype)
+    x = cast(x, context.dtype)
+    return mean_of(x, dims_of(dims, x), keeps)
 
 
 @lowers("var", "std")
 def var(context: Context, x: Value, dims: Any = None, correction: Any = 1, keepdim: bool = False, **named: Any) -> Value:
-    dims = dims_of(dims, x)
-    value = variance(in_float(x), dims, keepdim, 1 if correction is None else float(correction))
-    return cast(apply("sqrt", value) if "std" in str(context.node.target) else value, context.dtype)
+    return variance(x, dims_of(dims, x), keepdim, correction, context.name == "std")
 
 
 @lowers("var_mean", "std_mean")
 def var_mean(context: Context, x: Value, dims: Any = None, correction: Any = 1, keepdim: bool = False, **named: Any) -> Any:
-    dims, dtype = dims_of(dims, x), x.dtype
-    x = in_float(x)
-    value = variance(x, dims, keepdim, 1 if correction is None else float(correction))
-    value = apply("sqrt", value) if "std" in str(context.node.target) else value
-    return cast(value, dtype), cast(mean_of(x, dims, keepdim), dtype)
+    dims = dims_of(dims, x)
+    return variance(x, dims, keepdim, correction, context.name == "std_mean"), mean_of(x, dims, keepdim)
 
 
-def variance(x: Value, dims: Sequence[int], keeps: bool, correction: float) -> Value:
+def variance(x: Value, dims: Sequence[int], keeps: bool, correction: Any, is_root: bool) -> Value:
+    correction = 1.0 if correction is None else float(correction)
+    x, scale = scaled(x, dims)
     off = deviation(x, dims)
-    total = reduced("sum", apply("mul", off, off), dims, keeps)
-    zero = number(0.0, x.dtype)
-    return apply("div", total, apply("maximum", apply("sub", count_of(x, dims), number(correction, x.dtype)), zero))
+    total = reduced("sum", apply("mul", off, off), dims, True)
+    count = apply("maximum", apply("sub", count_of(x, dims), number(correction, x.dtype)), number(0.0, x.dtype))
+    mean_ = apply("div", total, count)
+    found = apply("mul", apply("sqrt", mean_), scale) if is_root else apply("mul", apply("mul", mean_, scale), scale)
+    return found if keeps else reduced("max", found, dims)
+
+
+def scaled(x: Value, dims: Sequence[int]) -> tuple[Value, Value]:
+    """x divided by a power of two near the largest of its numbers, which rounds nothing, and that power: no square and no sum
+    overflows or vanishes whose root does not.
+    """
+    least, most = math.log2(np.finfo(x.dtype.name).tiny), math.log2(np.finfo(x.dtype.name).max) - 1
+    exponent = apply("floor", apply("log2", reduced("max", apply("abs", x), dims, True)))
+    scale = apply("exp2", apply("maximum", apply("minimum", exponent, number(most, x.dtype)), number(least, x.dtype)))
+    return apply("div", x, scale), scale
 
 
 def deviation(x: Value, dims: Sequence[int]) -> Value:
@@ -127,19 +136,12 @@ def extreme_place(context: Context, x: Value, dim: Any = None, keeps: bool = Fal
 
 
 def place_of_extreme(x: Value, dim: int, is_largest: bool, keeps: bool) -> Value:
+    """NaN is both the largest and the least for torch, also where infinities are; in an order it is the largest."""
+    if x.dtype.is_float and not is_largest:
+        x, is_largest = apply("neg", x), True
     x, place = one_axis(x, dim)
-    found = replaced_groups(x, dim, build.cast(build.sort(_nan_first(x, is_largest), place, 1, is_largest), INT64))
+    found = replaced_groups(x, dim, build.cast(build.sort(x.tensor, place, 1, is_largest), INT64))
     return found if keeps else without(found, dim)
-
-
-def _nan_first(x: Value, is_largest: bool) -> Any:
-    """NaN is both the largest and the least for torch."""
-    if is_largest or not x.dtype.is_float:
-        return x.tensor
-    low = build.filled(-math.inf, x.dtype, x.tensor.shape)
-    highest = build.filled(math.inf, x.dtype, x.tensor.shape)
-    is_nan = build.apply("ne", x.tensor, x.tensor)
-    return build.apply("where", is_nan, low, build.apply("minimum", x.tensor, highest))
 
 
 def replaced_groups(x: Value, dim: int, tensor: Any) -> Value:
@@ -150,8 +152,7 @@ def replaced_groups(x: Value, dim: int, tensor: Any) -> Value:
 
 @lowers("_softmax", "softmax", "_safe_softmax")
 def softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
-    found = softmax_of(in_float(x), dim, "safe" in str(context.node.target))
-    return cast(found, context.dtype)
+    return softmax_of(cast(x, context.dtype), dim, context.name == "_safe_softmax")
 
 
 def softmax_of(x: Value, dim: int, is_safe: bool = False) -> Value:
@@ -169,16 +170,16 @@ def softmax_of(x: Value, dim: int, is_safe: bool = False) -> Value:
 
 @lowers("_log_softmax", "log_softmax")
 def log_softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
-    wide = in_float(x)
-    off = apply("sub", wide, reduced("max", wide, [dim], True))
+    x = cast(x, context.dtype)
+    off = apply("sub", x, reduced("max", x, [dim], True))
     total = reduced("sum", apply("exp", off), [dim], True)
-    return cast(apply("sub", off, apply("log", total)), context.dtype)
+    return apply("sub", off, apply("log", total))
 
 
 @lowers("native_layer_norm")
 def layer_norm(context: Context, x: Value, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
     dims = list(range(x.rank - len(shape), x.rank))
-    return cast(normalised(in_float(x), dims, eps, weight, bias), x.dtype), None, None
+    return normalised(x, dims, eps, weight, bias), None, None
 
 
 def normalised(x: Value, dims: Sequence[int], eps: float, weight: Value | None, bias: Value | None) -> Value:
@@ -195,12 +196,12 @@ def group_norm(
 ) -> Any:
     shape = [x.factors(dim) for dim in range(x.rank)]
     apart = reshaped(x, [shape[0], [groups], [channels // groups], *shape[2:]])
-    off = normalised(in_float(apart), list(range(2, apart.rank)), eps, None, None)
+    off = normalised(apart, list(range(2, apart.rank)), eps, None, None)
     result = reshaped(off, shape)
     parameters = [None if one is None else _per_channel(one, x.rank) for one in (weight, bias)]
     result = result if parameters[0] is None else apply("mul", result, parameters[0])
     result = result if parameters[1] is None else apply("add", result, parameters[1])
-    return cast(result, x.dtype), None, None
+    return result, None, None
 
 
 def _per_channel(x: Value, rank: int) -> Value:
@@ -213,13 +214,24 @@ def _per_channel(x: Value, rank: int) -> Value:
 @lowers("_native_batch_norm_legit_no_training", "cudnn_batch_norm", "native_batch_norm")
 def batch_norm(context: Context, x: Value, weight: Any, bias: Any, mean_: Value, var_: Value, *more: Any) -> Any:
     eps = more[-1]
-    deviation_ = apply("sqrt", apply("add", cast(var_, FLOAT32), number(eps, FLOAT32)))
+    weight, bias = (None if one is None else cast(one, x.dtype) for one in (weight, bias))
+    mean_, var_ = cast(mean_, x.dtype), cast(var_, x.dtype)
+    deviation_ = apply("sqrt", apply("add", var_, number(eps, x.dtype)))
     scale = apply("reciprocal", deviation_)
-    off = apply("sub", in_float(x), _per_channel(cast(mean_, FLOAT32), x.rank))
-    scale = scale if weight is None else apply("mul", scale, cast(weight, FLOAT32))
+    off = apply("sub", x, _per_channel(mean_, x.rank))
+    scale = scale if weight is None else apply("mul", scale, weight)
     result = apply("mul", off, _per_channel(scale, x.rank))
-    result = result if bias is None else apply("add", result, _per_channel(cast(bias, FLOAT32), x.rank))
-    return cast(result, x.dtype), None, None
+    return result if bias is None else apply("add", result, _per_channel(bias, x.rank)), None, None
+
+
+@lowers("_native_batch_norm_legit")
+def batch_norm_of_batch(context: Context, x: Value, weight: Any, bias: Any, *more: Any) -> Any:
+    """By the mean and variance of the batch itself."""
+    if len(more) != 3:  # running ones, which it writes
+        raise NotFused("a batch norm that is trained")
+    others = [0, *range(2, x.rank)]
+    parameters = [None if one is None else _per_channel(one, x.rank) for one in (weight, bias)]
+    return normalised(x, others, more[-1], *parameters), None, None
 
 
 # ---- windows
@@ -324,9 +336,14 @@ def _adaptive(x: Value, sizes: Sequence[int], joined: Callable[[Value, int], Val
 # ---- running sums
 
 
-@lowers("cumsum", "cumprod")
+_RUNNING = {"cumsum": "sum", "cumprod": "prod", "logcumsumexp": "logaddexp"}
+
+
+@lowers(*_RUNNING)
 def cumulative(context: Context, x: Value, dim: int, **named: Any) -> Value:
-    fn = "sum" if "cumsum" in str(context.node.target) else "prod"
+    fn = _RUNNING[context.name]
+    if any(isinstance(factor, str) for factor in x.factors(dim)):
+        raise NotFused(f"a running {fn} over the rows")
     x, place = one_axis(cast(x, context.dtype), dim)
     return tidy(Value(build.scan(fn, x.tensor, place), x.groups))
 
@@ -349,11 +366,33 @@ def searchsorted(
     if sorter is not None:
         raise NotFused("edges in an order that is given")
     edges, x = context.compared(edges, x)
-    return _edges_below(context, x, unsqueezed(edges, -2) if edges.rank > 1 else edges, right or side == "right")
+    return _edges_below(context, x, edges, right or side == "right")
 
 
 def _edges_below(context: Context, x: Value, edges: Value, right: bool) -> Value:
-    """How many edges are below; NaN is above all."""
-    apart = unsqueezed(x, x.rank)
+    """How many edges are below; NaN is above all. Edges in an order that is not known are searched as torch does."""
+    if not are_in_order(edges):
+        return cast(_bisected(context, x, edges, right), context.dtype)
+    apart, edges = unsqueezed(x, x.rank), unsqueezed(edges, -2) if edges.rank > 1 else edges
     below = apply("not", apply("gt" if right else "ge", edges, apart))
     return cast(reduced("sum", cast(below, INT64), [-1]), context.dtype)
+
+
+def are_in_order(edges: Value) -> bool:
+    known = known_numbers(edges)
+    return known is not None and bool((np.diff(known) >= 0).all())
+
+
+def _bisected(context: Context, x: Value, edges: Value, right: bool) -> Value:
+    """Where a binary search ends, step by step."""
+    size = edges.size(-1)
+    edges = to_shape(edges, [*(x.factors(dim) for dim in range(x.rank - 1)), edges.factors(edges.rank - 1)])
+    first, last = (to_shape(number(n, INT64), [x.factors(dim) for dim in range(x.rank)]) for n in (0, size))
+    for _ in range(size.bit_length()):
+        middle = apply("shr", apply("add", first, last), number(1, INT64))
+        is_below = apply("not", apply("gt" if right else "ge", taken_along(edges, -1, middle), x))
+        is_open = apply("lt", first, last)
+        after = apply("where", apply("and", is_open, is_below), apply("add", middle, number(1, INT64)), first)
+        last = apply("where", apply("and", is_open, apply("not", is_below)), middle, last)
+        first = after
+    return first

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.functions import Array
+from tensoa.compiler.typed.interpret import constant_value
 from tensoa.compiler.typed.operations import affine, axis
 from tensoa.compiler.typed.tensors import Size, Tensor
 from tensoa.dtypes import DType
@@ -52,12 +55,22 @@ class Value:
         return math.prod(fixed(self.factors(dim)))
 
 
+@dataclass(frozen=True)
+class Masked:
+    """The elements of `value` where `mask`, which has its first axes, is true, one after the other: torch's value[mask]. Their
+    number is known with the data only.
+    """
+
+    value: Value
+    mask: Value
+
+
 def fixed(factors: Iterable[Size]) -> list[int]:
     """Raises NotFused where a factor is a number of rows."""
     found = list(factors)
     for factor in found:
         if isinstance(factor, str):
-            raise NotFused(f"an operation along {factor}")
+            raise NotFused("an operation along the rows")
     return [factor for factor in found if isinstance(factor, int)]
 
 
@@ -129,14 +142,11 @@ def agreed(values: Sequence[Value], dim: int) -> tuple[list[Value], Factors]:
     for value in values:
         own = value.factors(dim)
         if own and factors and common(factors, own) is None:
-            values = [flat(one, dim) if one.groups[dim] > 1 else one for one in values]
-            return agreed(values, dim) if all(one.groups[dim] <= 1 for one in values) else _disagree(factors, own)
+            if all(one.groups[dim] <= 1 for one in values):
+                raise NotFused(f"axes of {' x '.join(map(str, factors))} and {' x '.join(map(str, own))} elements together")
+            return agreed([flat(one, dim) if one.groups[dim] > 1 else one for one in values], dim)
         factors = (common(factors, own) or own) if own and factors else own or factors
     return [refined(value, dim, factors) if value.groups[dim] else value for value in values], factors
-
-
-def _disagree(a: Factors, b: Factors) -> tuple[list[Value], Factors]:
-    raise NotFused(f"axes of {' x '.join(map(str, a))} and {' x '.join(map(str, b))} elements together")
 
 
 def broadcast(*values: Value) -> list[Value]:
@@ -243,7 +253,19 @@ def cast(value: Value, dtype: DType) -> Value:
 
 
 def number(x: float | int | bool, dtype: DType) -> Value:
+    """As torch, numbers of Python that an integer does not hold wrap around."""
+    if isinstance(x, int) and dtype.limits is not None and not dtype.is_bool:
+        low, high = dtype.limits
+        x = int(low + (x - low) % (high - low + 1))
     return Value(build.constant(x, dtype), ())
+
+
+def known_numbers(value: Value) -> Array | None:
+    """Those of a constant, in the shape of torch."""
+    base = value.tensor.args[0] if isinstance(value.tensor.op, ops.View) else value.tensor
+    if not isinstance(base.op, ops.Constant):
+        return None
+    return constant_value(value.tensor).reshape([value.size(dim) for dim in range(value.rank)])
 
 
 def reduced(fn: str, value: Value, dims: Sequence[int], keeps: bool = False) -> Value:

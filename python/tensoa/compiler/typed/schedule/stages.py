@@ -47,10 +47,10 @@ def symbol_of(tensor: Tensor) -> str:
 
 
 def is_free(tensor: Tensor) -> bool:
-    """What every stage can read without memory: columns, constants, row numbers, and views of them."""
+    """What every stage can read without memory: columns of rows, constants, row numbers, and views of them."""
     if isinstance(tensor.op, ops.View):
         return is_free(tensor.args[0])
-    return isinstance(tensor.op, (ops.Column, ops.Constant, ops.Iota, Keys))
+    return isinstance(tensor.op, (ops.Constant, ops.Iota, Keys)) or (isinstance(tensor.op, ops.Column) and bool(tensor.rows))
 
 
 def joins_rows(tensor: Tensor) -> bool:

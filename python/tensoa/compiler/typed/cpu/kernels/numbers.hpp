@@ -345,6 +345,13 @@ template <class X>
 inline X rsqrt_of(X x) {
   return all_like(x, 1) / sqrt_of(x);
 }
+/// log(exp(x) + exp(y)).
+template <class X>
+inline X logaddexp_of(X x, X y) {
+  const X apart =
+      where_of(eq_of(x, y), all_like(x, 0), abs_of(sub_of(x, y)));  // infinities are equal
+  return maximum_of(x, y) + log1p_of(exp_of(-apart));
+}
 template <class X>
 inline X short_of(X x, bool is_bfloat) {
   return widely([&](V y) { return is_bfloat ? f_to_bfloat16(y) : f_to_float16(y); }, x);
@@ -374,6 +381,12 @@ struct JoinMin {
   template <class X>
   static X join(X x, X y) {
     return minimum_of(x, y);
+  }
+};
+struct JoinLogAddExp {
+  template <class X>
+  static X join(X x, X y) {
+    return logaddexp_of(x, y);
   }
 };
 template <class J, class X>

@@ -255,6 +255,12 @@ TENSOA_NUMBERS(hypot, hypotf, hypot)
 #undef TENSOA_NUMBERS
 __device__ __forceinline__ float sigmoid_of(float x) { return sigmoid(x); }
 __device__ __forceinline__ double sigmoid_of(double x) { return 1.0 / (1.0 + exp(-x)); }
+// log(exp(x) + exp(y)).
+template <class T>
+__device__ __forceinline__ T logaddexp_of(T x, T y) {
+  const T apart = x == y ? T{0} : abs_of(x - y);  // infinities are equal
+  return maximum_of(x, y) + log1p_of(exp_of(-apart));
+}
 template <class T>
 __device__ __forceinline__ T rsqrt_of(T x) {
   return T{1} / sqrt_of(x);
@@ -354,6 +360,12 @@ struct JoinMin {
   template <class T>
   static __device__ T join(T x, T y) {
     return minimum_of(x, y);
+  }
+};
+struct JoinLogAddExp {
+  template <class T>
+  static __device__ T join(T x, T y) {
+    return logaddexp_of(x, y);
   }
 };
 
