@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a model that are row programs, as calls of libraries inside a program of TorchInductor (docs/ahead_of_time.md).
+"""Parts of a model that are fused programs, as calls of libraries inside a program of TorchInductor (docs/ahead_of_time.md).
 
 The program calls the operator tensoa::part(Tensor[] inputs, str name) -> Tensor[]. Its tensors are planes, [planes, rows] with
 the rows side by side, so that columns go in where they lie. Here the operator calls a library by ctypes; in C++,
@@ -8,6 +8,7 @@ pytorch/src/inductor/fused_parts.cpp does; both may be in one process.
 """
 
 import ctypes
+import functools
 import hashlib
 import operator
 import platform
@@ -22,12 +23,12 @@ from torch import nn
 
 from tensoa.binding import Binding
 from tensoa.command import step
-from tensoa.compiler import stages
+from tensoa.compiler import routes
 from tensoa.compiler.backends import cpu
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
-from tensoa.compiler.frontends.torch_export.parts import Limits, Part, Partition, Tensor, name_of, partition
+from tensoa.compiler.parts import Limits, Part, Partition, Tensor, name_of
 from tensoa.package.fused import FOLDER, Files, check_weights, cuda_files, kernels_for_cuda
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 
@@ -126,25 +127,27 @@ def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, flags: set
     """Raises NotFused where no part of the model is worth it, or this machine runs no program of ours."""
     if platform.machine() != "x86_64":
         raise NotFused(f"there are no fused programs for {platform.machine()}")
-    return _compiled(exported, binding, "cpu", CPU_LIMITS, lambda part: _built_for_cpu(part, flags, Path(folder)))
+    find = functools.partial(routes.parts_for_cpu, limits=CPU_LIMITS)
+    return _compiled(exported, binding, "cpu", find, lambda part: _built_for_cpu(part, flags, Path(folder)))
 
 
 def for_cuda(exported: torch.export.ExportedProgram, binding: Binding, precision: str, deterministic: bool) -> Compiled:
     """As for_cpu. The parts are not run here."""
-    return _compiled(exported, binding, "cuda", CUDA_LIMITS, lambda part: _built_for_cuda(part, precision, deterministic))
+    find = functools.partial(routes.parts_for_cuda, limits=CUDA_LIMITS)
+    return _compiled(exported, binding, "cuda", find, lambda part: _built_for_cuda(part, precision, deterministic))
 
 
 def _compiled(
     exported: torch.export.ExportedProgram,
     binding: Binding,
     device: str,
-    limits: Limits,
-    built: Callable[[Part], tuple[FusedPart, Files, bytes]],
+    find: Callable[[Graph], Partition[Any]],
+    built: Callable[[Part[Any]], tuple[FusedPart, Files, bytes]],
 ) -> Compiled:
     step("finding parts that can be fused")
     with surprises_as_not_fused():
         graph = Graph(exported, binding, device)
-        found = partition(graph, limits)
+        found = find(graph)
     if not found.parts:
         raise NotFused("no part of it is worth a kernel")
     step("compiling the fused parts")
@@ -158,12 +161,12 @@ def _compiled(
     return Compiled(_module(graph, found, names, binding, device), made, _unfused(found), files, weights)
 
 
-def _unfused(found: Partition) -> list[Unfused]:
+def _unfused(found: Partition[Any]) -> list[Unfused]:
     kept = [(name_of(node), reason) for node, reason in found.left.items() if reason != OF_OTHERS]
     return [Unfused(operation, reason) for operation, reason in dict.fromkeys(kept)]
 
 
-def _described(part: Part, stages: list[str], *code: bytes) -> FusedPart:
+def _described(part: Part[Any], stages: list[str], *code: bytes) -> FusedPart:
     """`code`: all that makes the part what it is."""
 
     def input_with_rows_of(domain: int) -> int:
@@ -171,16 +174,15 @@ def _described(part: Part, stages: list[str], *code: bytes) -> FusedPart:
 
     name = hashlib.sha256(b"".join(code)).hexdigest()[:32]
     outputs = [PartTensor(one.planes, one.dtype, input_with_rows_of(one.domain)) for one in part.outputs]
-    domains = [input_with_rows_of(domain) for domain in range(len(part.program.domains))]
+    domains = [input_with_rows_of(domain) for domain in range(part.domains)]
     _parts[name] = _Loaded(outputs, domains)
     return FusedPart(name, len(part.inputs), outputs, domains, stages)
 
 
-def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
-    with surprises_as_not_fused():
-        plan = stages.plan(part.program)
-        source = cpu.generate(part.program, plan)
-    made = _described(part, [stages.describe(stage) for stage in plan.stages], source.text.encode(), source.weights)
+def _built_for_cpu(part: Part[Any], flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
+    program = routes.of_part(part.program)
+    source = program.source
+    made = _described(part, program.stages, source.text.encode(), source.weights)
     name, loaded = made.name, _parts[made.name]
     variants, files = [], {}
     for level in cpu.LEVELS:
@@ -198,7 +200,7 @@ def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart
     return made, files, source.weights
 
 
-def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[FusedPart, Files, bytes]:
+def _built_for_cuda(part: Part[Any], precision: str, deterministic: bool) -> tuple[FusedPart, Files, bytes]:
     kernels = kernels_for_cuda(part.program, precision, deterministic)
     kernels.rows_at_once = 0  # what runs between the parts has memory for all rows, too
     made = _described(part, kernels.stages, kernels.made.source.encode(), kernels.made.weights)
@@ -209,7 +211,7 @@ def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[Fu
 # ---- the graph with calls of parts
 
 
-def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Binding, device: str) -> Partitioned:
+def _module(graph: Graph, found: Partition[Any], names: dict[int, str], binding: Binding, device: str) -> Partitioned:
     made = torch.fx.Graph()
     env: dict[Any, torch.fx.Node] = {}
     placeholders = [*graph.constants, *graph.inputs]

@@ -8,11 +8,11 @@ from torch import nn
 
 from cuda_programs import on_cpu
 from tensoa.binding.columns import Columns
-from tensoa.compiler import stages
+from tensoa.compiler import routes
 from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import Graph, exported_program
-from tensoa.compiler.frontends.torch_export.parts import Partition, partition
+from tensoa.compiler.parts import Partition
 from tensoa.package import fused, parts
 from width_models import Kind, block, mlp
 
@@ -141,14 +141,14 @@ def graph_of(kind):
 
 
 def found_in(module, columns=4, outputs=2) -> Partition:
-    return partition(graph_of(Kind(module, [block("x", columns)], [block("y", outputs)])), parts.CPU_LIMITS)
+    return routes.parts_for_cpu(graph_of(Kind(module, [block("x", columns)], [block("y", outputs)])), parts.CPU_LIMITS)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_are_the_largest_row_programs_between_operations_of_torch(name):
-    found = partition(graph_of(MODELS[name]), parts.CPU_LIMITS)
+    found = routes.parts_for_cpu(graph_of(MODELS[name]), parts.CPU_LIMITS)
     words, operation = WORDS[name]
-    got = [[stages.describe(stage) for stage in stages.plan(part.program).stages] for part in found.parts]
+    got = [routes.of_part(part.program).stages for part in found.parts]
     assert len(got) == 2
     assert words is None or got == words
     assert operation in {parts.name_of(node) for node in found.left}
@@ -167,6 +167,12 @@ def test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path):
         for a, b in zip(got, expected, strict=True):
             largest = b.abs().max().item() if b.numel() else 0.0
             torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6 * max(1.0, largest))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_in_parts_of_typed_tensors_gives_what_the_model_gives(name, tmp_path, monkeypatch):
+    monkeypatch.setenv(routes.SWITCH, "typed")
+    test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,25 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Row programs that are parts of a graph: what lies between them stays operators of torch.
+"""Parts of a graph that become fused programs: what lies between them stays operators of torch.
 
-Every node has a level: that of a node of a row program is the highest of its arguments, that of an operator of torch is above
-all row programs that it reads. The nodes of row programs of one level are one part: nothing between them waits for torch.
+Every node has a level: that of a node of a part is the highest of its arguments, that of an operator of torch is above all
+parts that it reads. The nodes of parts of one level are one part: nothing between them waits for torch. A Follower of a front
+end says what a part may have, and makes its program.
 """
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 
-from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontends.torch_export import Graph, movement, places
-from tensoa.compiler.frontends.torch_export.walk import Walk, dtype_of
-from tensoa.compiler.ir import EXACT, InputPlane, Output, Pairs, Program, Rows
-from tensoa.compiler.ir.rows import need_rows, plane_array
-from tensoa.dtypes import DTYPES
+from tensoa.compiler.frontends.torch_export import Graph, movement
 
 #: A part is worth a call with one of these operators, or with as many others that calculate.
 PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution", "scaled_dot_product_attention", "cdist"}
@@ -27,6 +24,7 @@ LEAST_OTHERS = 3
 #: What moves numbers, or makes constants: it costs nothing inside a part, and little outside.
 FREE = {*movement.OPERATIONS, "getitem", "full", "full_like", "empty_like", "zeros", "ones", "_to_copy"}
 Node = torch.fx.Node
+Program = TypeVar("Program")
 
 
 @dataclass(frozen=True)
@@ -55,24 +53,25 @@ class Tensor:
 
 
 @dataclass
-class Part:
-    """`inputs` and `outputs` are the blocks of `program`, each one tensor."""
+class Part(Generic[Program]):
+    """`inputs` and `outputs` are the blocks of `program`, each one tensor; the program counts rows of `domains` collections."""
 
     program: Program
     inputs: list[Tensor]
     outputs: list[Tensor]
     nodes: list[Node]
+    domains: int
 
 
 @dataclass
-class Partition:
+class Partition(Generic[Program]):
     """`order`: nodes of torch and parts, in the order to run them. `left`: operators that are in no part, and why."""
 
-    order: list[Node | Part]
+    order: list[Node | Part[Program]]
     left: dict[Node, str]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Part[Program]]:
         return [item for item in self.order if isinstance(item, Part)]
 
 
@@ -82,14 +81,52 @@ def name_of(node: Node) -> str:
     return name.partition(".")[0]
 
 
-class Partitioner:
-    def __init__(self, graph: Graph, limits: Limits) -> None:
-        self.graph, self.limits = graph, limits
-        self.env: dict[Node, Any] = {}  # Rows, constants, numbers; nothing for what no part can read
+class Follower(ABC, Generic[Program]):
+    """What a front end makes of the nodes of a graph, one after the other; `env`: of each node. NotFused: what it cannot."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.env: dict[Node, Any] = {}
+
+    @abstractmethod
+    def argument(self, node: Node) -> Any:
+        """An argument of the graph. Raises NotFused."""
+
+    @abstractmethod
+    def run(self, node: Node) -> Any:
+        """An operator whose arguments are in `env`. Raises NotFused."""
+
+    @abstractmethod
+    def is_of_rows(self, value: Any) -> bool:
+        """Whether a value depends on the data."""
+
+    @abstractmethod
+    def tensor(self, node: Node) -> Tensor | None:
+        """What a node gives, as planes; None where its rows do not lie side by side."""
+
+    @abstractmethod
+    def read(self, tensor: Tensor, block: int) -> Any:
+        """The value of a tensor that torch has made, as an input block."""
+
+    @abstractmethod
+    def domains(self, values: Sequence[Any]) -> set[int]:
+        """The collections whose numbers of rows a program of these values needs."""
+
+    @abstractmethod
+    def program(self, outputs: Sequence[Tensor], first: int, nodes: Sequence[Node]) -> Program:
+        """That of a part of these nodes, simplified; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
+
+
+class Partitioner(Generic[Program]):
+    """`follow`: makes a Follower of the graph."""
+
+    def __init__(self, graph: Graph, limits: Limits, follow: Callable[[Graph], Follower[Program]]) -> None:
+        self.graph, self.limits, self.follow = graph, limits, follow
+        self.whole = follow(graph)  # values, constants, numbers; nothing for what no part can read
         self.left: dict[Node, str] = {}
         self.fused: set[Node] = set()
 
-    def partition(self) -> Partition:
+    def partition(self) -> Partition[Program]:
         self._classify()
         while True:
             level = self._levels()
@@ -104,7 +141,7 @@ class Partitioner:
                     break
                 try:
                     parts[at] = self._part(nodes)
-                except _NodeNotFusedError as refusal:
+                except NodeNotFusedError as refusal:
                     self.fused.discard(refusal.node)
                     if name_of(refusal.node) not in FREE:
                         self.left.setdefault(refusal.node, str(refusal))
@@ -112,32 +149,31 @@ class Partitioner:
             else:
                 return Partition(self._order(level, parts), self.left)
 
-    # ---- which nodes are operators of row programs
+    # ---- which nodes are operators that a part may have
 
     def _classify(self) -> None:
-        walk = self.graph.walk()
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 try:
-                    walk.env[node] = self.graph.placeholder(node, walk)
+                    self.whole.env[node] = self.whole.argument(node)
                 except NotFused:  # a dtype
                     continue
             elif node.op == "call_function":
-                self._classify_call(walk, node)
-        self.env = walk.env
+                self._classify_call(node)
 
-    def _classify_call(self, walk: Walk, node: Node) -> None:
-        missing = [argument for argument in node.all_input_nodes if argument not in walk.env]
+    def _classify_call(self, node: Node) -> None:
+        env = self.whole.env
+        missing = [argument for argument in node.all_input_nodes if argument not in env]
         if not missing:
             try:
                 with torch.no_grad(), surprises_as_not_fused():
-                    result = walk.run(node)
+                    result = self.whole.run(node)
                 if name_of(node) in PRODUCTS:
-                    for weight in (walk.env[argument] for argument in node.all_input_nodes):
+                    for weight in (env[argument] for argument in node.all_input_nodes):
                         if isinstance(weight, torch.Tensor):
                             self.limits.check(weight)
-                walk.env[node] = result
-                if _has_rows(result):
+                env[node] = result
+                if self.whole.is_of_rows(result):
                     self.fused.add(node)
                 return
             except NotFused as reason:
@@ -146,24 +182,14 @@ class Partitioner:
             self.left[node] = "a tensor that is not made of rows"
         tensor = self._tensor(node)
         if tensor is not None:
-            number = len(walk.env)
-            walk.env[node] = _rows_of(tensor, number)
+            env[node] = self.whole.read(tensor, len(env))
 
     def _tensor(self, node: Node) -> Tensor | None:
         """What a node gives, where a part can read it."""
-        value = node.meta.get("val")
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(node.meta.get("val"), torch.Tensor):
             return None
-        walk = self.graph.walk()
-        try:
-            shape, axis, domain = walk.shape_of(node)
-            dtype = dtype_of(value.dtype)
-        except NotFused:
-            return None
-        if axis is None or domain is None or shape[axis] != 1 or dtype.name == "float64":
-            return None
-        tensor = Tensor(node, axis, shape, domain, dtype.name)
-        return tensor if 0 < tensor.planes <= self.limits.planes else None
+        tensor = self.whole.tensor(node)
+        return tensor if tensor is not None and 0 < tensor.planes <= self.limits.planes else None
 
     # ---- which are one part
 
@@ -192,10 +218,10 @@ class Partitioner:
                 return level
             self.fused -= demoted
 
-    def _part(self, nodes: list[Node]) -> Part:
-        """Raises _NodeNotFusedError."""
+    def _part(self, nodes: list[Node]) -> Part[Program]:
+        """Raises NodeNotFusedError."""
         inside = set(nodes)
-        walk = self.graph.walk()
+        here = self.follow(self.graph)
         inputs: list[Tensor] = []
         computed: set[Node] = set()  # from integers that torch computes: as indices they may be negative
         for node in nodes:
@@ -204,53 +230,40 @@ class Partitioner:
                     computed.add(argument)
             if computed.intersection(node.all_input_nodes):
                 if name_of(node) in ("index", "index_put"):
-                    raise _NodeNotFusedError(node, "an index that torch computes, where a negative one counts from the end")
+                    raise NodeNotFusedError(node, "an index that torch computes, where a negative one counts from the end")
                 computed.add(node)
             for argument in node.all_input_nodes:
-                if argument in inside or argument in walk.env:
+                if argument in inside or argument in here.env:
                     continue
-                if not _has_rows(self.env[argument]):
-                    walk.env[argument] = self.env[argument]
+                if not self.whole.is_of_rows(self.whole.env[argument]):
+                    here.env[argument] = self.whole.env[argument]
                     continue
                 tensor = self._tensor(argument)
                 if tensor is None:
-                    raise _NodeNotFusedError(node, "a tensor that a part cannot read")
-                walk.env[argument] = _rows_of(tensor, len(inputs))
+                    raise NodeNotFusedError(node, "a tensor that a part cannot read")
+                here.env[argument] = here.read(tensor, len(inputs))
                 inputs.append(tensor)
             try:
                 with torch.no_grad(), surprises_as_not_fused():
-                    walk.env[node] = walk.run(node)
+                    here.env[node] = here.run(node)
             except NotFused as reason:
-                raise _NodeNotFusedError(node, str(reason)) from reason
-        read = [node for node in nodes if any(user not in inside for user in node.users)]
-        domains = {walk.env[node].domain for node in nodes if isinstance(walk.env[node], Rows)}
+                raise NodeNotFusedError(node, str(reason)) from reason
+        domains = here.domains([here.env[node] for node in nodes])
         for domain in sorted(domains - {tensor.domain for tensor in inputs}):  # its number of rows
             block = next(b for b in self.graph.inputs if (t := self._tensor(b)) is not None and t.domain == domain)
             inputs.append(self._tensor(block))  # type: ignore[arg-type]
-        made = [self._output(walk, node, len(inputs) + i) for i, node in enumerate(read)]
-        program = Program(self.graph.domains, [output for output, _ in made])
-        try:
-            with surprises_as_not_fused():
-                program = passes.simplify(program)
-        except NotFused as reason:
-            raise _NodeNotFusedError(nodes[-1], str(reason)) from reason
-        return Part(program, inputs, [tensor for _, tensor in made], nodes)
+        outputs = [self._output(node) for node in nodes if any(user not in inside for user in node.users)]
+        program = here.program(outputs, len(inputs), nodes)
+        return Part(program, inputs, outputs, nodes, len(self.graph.domains))
 
-    def _output(self, walk: Walk, node: Node, block: int) -> tuple[Output, Tensor]:
-        result, tensor = walk.env[node], self._tensor(node)
-        try:
-            need_rows(result)
-            if tensor is None or not isinstance(result, Rows) or result.outer != 1:
-                raise NotFused("a result that torch does not take from a part")
-            if not result.dtype.is_float and walk.largest(result) > EXACT:
-                raise NotFused(f"a result of {result.dtype.name} that float32 may not hold")
-            value = walk.value(result.planes, result.domain)
-        except NotFused as reason:
-            raise _NodeNotFusedError(node, str(reason)) from reason
-        return Output(block, tuple(range(tensor.planes)), value, tensor.dtype), tensor
+    def _output(self, node: Node) -> Tensor:
+        tensor = self._tensor(node)
+        if tensor is None:
+            raise NodeNotFusedError(node, "a result that torch does not take from a part")
+        return tensor
 
-    def _order(self, level: dict[Node, int], parts: dict[int, Part]) -> list[Node | Part]:
-        order: list[Node | Part] = []
+    def _order(self, level: dict[Node, int], parts: dict[int, Part[Program]]) -> list[Node | Part[Program]]:
+        order: list[Node | Part[Program]] = []
         for at in range(max(level.values(), default=0) + 1):
             order += [node for node in self.graph.nodes if level[node] == at and node not in self.fused]
             if at in parts:
@@ -258,7 +271,9 @@ class Partitioner:
         return order
 
 
-class _NodeNotFusedError(Exception):
+class NodeNotFusedError(Exception):
+    """Why a node cannot be in its part."""
+
     def __init__(self, node: Node, reason: str) -> None:
         super().__init__(reason)
         self.node = node
@@ -269,21 +284,11 @@ def _is_integer(node: Node) -> bool:
     return isinstance(value, torch.Tensor) and not value.is_floating_point()
 
 
-def _has_rows(result: Any) -> bool:
-    kinds = (Rows, Pairs, places.Chosen)
-    return any(isinstance(item, kinds) for item in (result if isinstance(result, list) else [result]))
-
-
 def _is_worth_it(nodes: list[Node]) -> bool:
     names = [name_of(node) for node in nodes]
     return bool(PRODUCTS.intersection(names)) or sum(name not in FREE for name in names) >= LEAST_OTHERS
 
 
-def _rows_of(tensor: Tensor, block: int) -> Rows:
-    planes = [InputPlane(block, plane, tensor.dtype, tensor.domain, False) for plane in range(tensor.planes)]
-    return Rows(plane_array(tensor.shape, planes), tensor.axis, tensor.domain, DTYPES[tensor.dtype])
-
-
-def partition(graph: Graph, limits: Limits) -> Partition:
-    """The parts of a graph that are row programs and worth a call; none where nothing is."""
-    return Partitioner(graph, limits).partition()
+def partition(graph: Graph, limits: Limits, follow: Callable[[Graph], Follower[Program]]) -> Partition[Program]:
+    """The parts of a graph that become programs and are worth a call; none where nothing is."""
+    return Partitioner(graph, limits, follow).partition()

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Typed programs of parts of a graph."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensoa.compiler.errors import NotFused, surprises_as_not_fused
+from tensoa.compiler.frontends.torch_export import Graph
+from tensoa.compiler.parts import Follower, Node, NodeNotFusedError, Tensor
+from tensoa.compiler.typed import build
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.frontend.capture import Capture
+from tensoa.compiler.typed.frontend.lowering import Context, calculated, dtype_of
+from tensoa.compiler.typed.frontend.values import Factors, Masked, Value, cast, permuted, reshaped, to_shape, value_of
+from tensoa.compiler.typed.program import Output, Program
+from tensoa.compiler.typed.tensors import Tensor as Typed
+from tensoa.compiler.typed.tensors import in_order, made_by
+from tensoa.dtypes import DTYPES
+
+
+class TypedFollower(Follower[Program]):
+    """`verified`: makes a program that can be compiled of one, or raises NotFused."""
+
+    def __init__(self, graph: Graph, verified: Callable[[Program], Program]) -> None:
+        super().__init__(graph)
+        self.verified = verified
+        self.capture = Capture(graph)
+        self.env = self.capture.values
+        self.known: dict[Typed, bool] = {}
+
+    def argument(self, node: Node) -> Any:
+        with made_by("front end"):
+            return self.capture.argument(node)
+
+    def run(self, node: Node) -> Any:
+        return self.capture.lowered(node)
+
+    def is_of_rows(self, value: Any) -> bool:
+        return any(map(self.depends, _tensors(value)))
+
+    def depends(self, tensor: Typed) -> bool:
+        """Whether it is made of columns, or of the number of rows."""
+        for one in in_order(tensor) if tensor not in self.known else ():
+            self.known[one] = isinstance(one.op, ops.Column) or bool(one.rows) or any(self.known[arg] for arg in one.args)
+        return self.known[tensor]
+
+    def tensor(self, node: Node) -> Tensor | None:
+        try:
+            shape = Context(node, self.capture.symbols).shape()
+            dtype = dtype_of(node.meta["val"].dtype)
+        except NotFused:
+            return None
+        axes = [i for i, factors in enumerate(shape) if any(isinstance(factor, str) for factor in factors)]
+        if len(axes) != 1 or len(shape[axes[0]]) != 1:
+            return None
+        sizes = tuple(1 if i == axes[0] or not factors else int(factors[0]) for i, factors in enumerate(shape))
+        return Tensor(node, axes[0], sizes, self.capture.rows.index(str(shape[axes[0]][0])), dtype.name)
+
+    def read(self, tensor: Tensor, block: int) -> Value:
+        rows = self.capture.rows[tensor.domain]
+        dtype = DTYPES[tensor.dtype]
+        column = build.cast(build.column(block, range(tensor.planes), dtype, (rows, tensor.planes)), calculated(dtype))
+        others = [dim for dim in range(len(tensor.shape)) if dim != tensor.axis]
+        shape = _factors(tensor, rows, others)
+        order = [0 if dim == tensor.axis else 1 + others.index(dim) for dim in range(len(tensor.shape))]
+        return permuted(reshaped(value_of(column), shape), order)
+
+    def domains(self, values: Sequence[Any]) -> set[int]:
+        tensors = in_order(*(tensor for value in values for tensor in _tensors(value)))
+        return {self.capture.rows.index(symbol) for tensor in tensors for symbol in tensor.rows}
+
+    def program(self, outputs: Sequence[Tensor], first: int, nodes: Sequence[Node]) -> Program:
+        made = [self._output(tensor, first + i) for i, tensor in enumerate(outputs)]
+        try:
+            return self._verified(made)
+        except NotFused as reason:
+            raise NodeNotFusedError(*self._culprit(nodes, str(reason))) from reason
+
+    def _verified(self, outputs: Sequence[Output]) -> Program:
+        with surprises_as_not_fused():
+            return self.verified(Program(self.capture.rows, tuple(outputs)))
+
+    def _culprit(self, nodes: Sequence[Node], reason: str) -> tuple[Node, str]:
+        """The first node with which the values so far are no program, and why: by halves, as what follows does not help."""
+        made = [(node, self._output(tensor, i)) for i, node in enumerate(nodes) if (tensor := self._result(node)) is not None]
+        least, most = 0, len(made)
+        while least < most:
+            middle = (least + most) // 2
+            try:
+                self._verified([output for _, output in made[: middle + 1]])
+                least = middle + 1
+            except NotFused as found:
+                most, reason = middle, str(found)
+        return (made[least][0] if least < len(made) else nodes[-1]), reason
+
+    def _result(self, node: Node) -> Tensor | None:
+        return self.tensor(node) if isinstance(self.env[node], Value) else None
+
+    def _output(self, tensor: Tensor, block: int) -> Output:
+        rows = self.capture.rows[tensor.domain]
+        try:
+            with surprises_as_not_fused():
+                value: Value = self.env[tensor.node]
+                order = [tensor.axis, *(dim for dim in range(len(tensor.shape)) if dim != tensor.axis)]
+                shape = _factors(tensor, rows, order[1:])
+                dtype = DTYPES[tensor.dtype]
+                wide = cast(to_shape(permuted(value, order), shape), dtype)
+                return Output(block, tuple(range(tensor.planes)), wide.tensor, dtype)
+        except NotFused as reason:
+            raise NodeNotFusedError(tensor.node, str(reason)) from reason
+
+
+def _factors(tensor: Tensor, rows: str, others: Sequence[int]) -> list[Factors]:
+    """The shape with the rows first, and then the other dimensions."""
+    found = list[Factors]([[rows]])
+    found += [[tensor.shape[dim]] if tensor.shape[dim] > 1 else [] for dim in others]
+    return found
+
+
+def _tensors(value: Any) -> list[Typed]:
+    """What a value of a node is made of."""
+    if isinstance(value, (list, tuple)):
+        return [tensor for one in value for tensor in _tensors(one)]
+    if isinstance(value, Masked):
+        return [value.value.tensor, value.mask.tensor]
+    return [value.tensor] if isinstance(value, Value) else []
