@@ -166,7 +166,7 @@ def test_the_environment_chooses_the_compiler(monkeypatch):
     assert routes.for_cuda(exported, binding, rules, "tf32x3", False) == ""
     monkeypatch.setenv(routes.SWITCH, "typed")
     made = routes.for_cuda(exported, binding, rules, "tf32x3", False)
-    assert made.domains == [0, 1] and "contract" in made.stages[0] and "each_of(" in made.made.source
+    assert made.domains == [0, 1] and "linear" in made.stages[0] and "each_of(" in made.made.source
     why = routes.for_cuda(exported, binding, rules, "tf32x3", True)
     assert "bits depend on the order" in why
 

@@ -119,13 +119,14 @@ inline X narrowed(X x, int bits, bool is_signed) {
   return (x ^ sign) - sign;
 }
 
-/// A function of V, also of vectors of half as many floats.
+/// A function of V or D, also of vectors of fewer floats or doubles.
 template <class F, class X>
 inline X widely(F f, X x) {
-  if constexpr (sizeof(X) == sizeof(V)) {
+  using Wide = std::conditional_t<std::is_same_v<Element<X>, double>, D, V>;
+  if constexpr (sizeof(X) == sizeof(Wide)) {
     return f(x);
   } else {
-    V wide{};
+    Wide wide{};
     std::memcpy(&wide, &x, sizeof(x));
     wide = f(wide);
     std::memcpy(&x, &wide, sizeof(x));
@@ -292,16 +293,15 @@ inline X where_of(Mask<X> condition, X x, X y) {
 
 // ---- functions of floats; those of double by their names in doubles.hpp
 
-/// A vector of double as D, also where it is a part of one.
 #define TENSOA_NUMBER(name, short_name, long_name)         \
   template <class X>                                       \
   inline X name##_of(X x) {                                \
     if constexpr (std::is_same_v<Element<X>, double>)      \
-      return long_name;                                    \
+      return widely([](D y) { return long_name; }, x);     \
     else                                                   \
       return widely([](V y) { return short_name(y); }, x); \
   }
-#define TENSOA_NUMBER_OF(name) TENSOA_NUMBER(name, f_##name, name(D(x)))
+#define TENSOA_NUMBER_OF(name) TENSOA_NUMBER(name, f_##name, name(y))
 TENSOA_NUMBER_OF(exp)
 TENSOA_NUMBER_OF(exp2)
 TENSOA_NUMBER_OF(expm1)
@@ -327,8 +327,8 @@ TENSOA_NUMBER_OF(sqrt)
 TENSOA_NUMBER_OF(floor)
 TENSOA_NUMBER_OF(ceil)
 TENSOA_NUMBER_OF(trunc)
-TENSOA_NUMBER(round, f_round, rint(D(x)))
-TENSOA_NUMBER(sigmoid, f_sigmoid, 1.0 / (1.0 + exp(D(-x))))
+TENSOA_NUMBER(round, f_round, rint(y))
+TENSOA_NUMBER(sigmoid, f_sigmoid, 1.0 / (1.0 + exp(-y)))
 #undef TENSOA_NUMBER_OF
 #undef TENSOA_NUMBER
 #define TENSOA_NUMBERS(name)                                          \
