@@ -64,16 +64,20 @@ def xgboost_file(folder, rounds=5):
     booster.save_model(folder / "model.json")
 
 
-def test_a_file_of_a_repository_is_right_beside_its_own_runtime_and_timed(tmp_path):
-    folder = repository(tmp_path / "files")
+def xgboost_entry(folder):
+    """Of trees that are written to this repository."""
     xgboost_file(folder)
-    entry = {
+    return {
         "name": "trees",
         "format": "XGBoost",
         "repository": "someone/models",
         "commit": commit_of(folder),
         "path": "model.json",
     }
+
+
+def test_a_file_of_a_repository_is_right_beside_its_own_runtime_and_timed(tmp_path):
+    entry = xgboost_entry(repository(tmp_path / "files"))
     status, _, found, page = run(tmp_path, entry)
     one = found["trees"]
     assert status == 0 and one["is_right"] and one["kind"] == "forest" and one["error"] <= 1e-6
@@ -100,10 +104,7 @@ def test_a_file_of_a_wheel_that_is_refused_is_counted_with_its_reason(tmp_path):
 
 def test_answers_of_another_model_are_not_right(tmp_path):
     """One command makes a program of a file that its runtime then answers otherwise for."""
-    folder = repository(tmp_path / "files")
-    xgboost_file(folder, 5)
-    commit = commit_of(folder)
-    entry = {"name": "trees", "format": "XGBoost", "repository": "someone/models", "commit": commit, "path": "model.json"}
+    entry = xgboost_entry(repository(tmp_path / "files"))
     margin = {**entry, "name": "margins", "options": ["--margin"]}  # what the command gives is no longer what predict() gives
     status, _, found, page = run(tmp_path, margin)
     assert status == 0 and not found["margins"]["is_right"] and found["margins"]["error"] > 0.01
@@ -111,15 +112,7 @@ def test_answers_of_another_model_are_not_right(tmp_path):
 
 
 def test_a_model_that_is_no_longer_right_is_an_error(tmp_path):
-    folder = repository(tmp_path / "files")
-    xgboost_file(folder)
-    entry = {
-        "name": "trees",
-        "format": "XGBoost",
-        "repository": "someone/models",
-        "commit": commit_of(folder),
-        "path": "model.json",
-    }
+    entry = xgboost_entry(repository(tmp_path / "files"))
     (tmp_path / "corpus.json").write_text(json.dumps({"models": {"trees": {"is_right": True}}}))
     status, _, found, _ = run(tmp_path, {**entry, "options": ["--margin"]})
     assert status == 1 and not found["trees"]["is_right"]
