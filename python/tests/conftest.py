@@ -15,6 +15,7 @@ import candidate_edges
 import tensoa
 
 torch.set_num_threads(1)
+torch.manual_seed(0)  # for models that a test file makes as it is read
 os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +71,12 @@ def write_graph(folder, name, x, y, z, layer, particle_id):
     }
     pyarrow.parquet.write_table(pyarrow.table(hits), folder / f"{name}-hits.parquet")
     pyarrow.parquet.write_table(pyarrow.table(pairs), folder / f"{name}-edges.parquet")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """The same weights and numbers in every run."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")
