@@ -22,7 +22,14 @@ FUSED_PACKAGES = Path(os.environ.get("TENSOA_FUSED_PACKAGES", ROOT / "build" / "
 sys.path += [str(ROOT / "python"), str(ROOT / "python" / "tests")]  # the package tensoa, and candidate_edges
 
 torch.set_num_threads(1)
+torch.manual_seed(0)  # for models that a test file makes as it is read
 os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """The same weights and numbers in every run."""
+    torch.manual_seed(0)
 
 
 def pytest_configure(config):
