@@ -176,7 +176,7 @@ dist: setup ## Make a tarball and a package of Debian that run where they are pu
 release: setup ## Make the files of a release of this commit, in build-release/: sources, wheel, tarball, Debian package, their SHA-256
 	@scripts/release.sh
 
-release-twice: setup ## Make them in two fresh clones without a compiler cache: the bytes must be the same
+release-twice: setup ## Make them twice, each in a fresh clone without a compiler cache: the bytes must be the same
 	@scripts/release.sh --twice
 
 binaries: dist ## Use what `make dist` makes in an empty Debian with compilers, made by debootstrap: programs of C, Fortran and C++
