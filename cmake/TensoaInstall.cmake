@@ -41,6 +41,10 @@ if(TARGET tensoa_python)
 endif()
 if(TENSOA_RELOCATABLE)
   include(TensoaParts)
+  # `cmake --install --strip` leaves archives as they are.
+  install(CODE "
+    file(GLOB archives \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libtensoa_*.a\")
+    execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded --enable-deterministic-archives \${archives} COMMAND_ERROR_IS_FATAL ANY)")
 endif()
 
 # All that is installed, without tests and benchmarks: `cmake --build build --target tensoa_installed`.

@@ -51,6 +51,7 @@ package::ModelDescription inspect_tree_file(const std::filesystem::path& path) {
   model.targets.front().is_deterministic = true;
   model.row_dependence.answer = RowDependence::Answer::kIndependent;
   model.forest_facts = facts_of(ensemble);
+  for (const std::string& note : ensemble.notes) model.forest_facts.emplace_back("note", note);
   model.match = goes_by_name(ensemble) ? Match::kByName : Match::kByOrder;
   std::error_code failure;
   model.bytes = std::filesystem::file_size(path, failure);

@@ -25,6 +25,8 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/version.hpp"
 #include "tensoa/forest/engines.hpp"
+#include "tensoa/forest/ensemble.hpp"
+#include "tensoa/forest/readers.hpp"
 #include "tensoa/onnx/engines.hpp"
 #include "tensoa/package/engines.hpp"
 #include "tensoa/package/inspect.hpp"
@@ -345,6 +347,24 @@ NB_MODULE(_runtime, module) {
       "writes.\n\n"
       "Also of a package for another machine. Of a URL what servers say, reached as by Model.\n"
       "Raises LoadError.");
+
+  module.def(
+      "read_trees",
+      [](const nb::bytes& content, const std::string& subject, bool best_iteration) {
+        const std::string_view bytes(content.c_str(), content.size());
+        forest::Ensemble ensemble;
+        std::string text;
+        {
+          const WithoutInterpreter others_may_run;
+          ensemble = forest::read_trees(bytes, subject, {.best_iteration = best_iteration});
+          text = forest::to_bytes(ensemble);
+        }
+        return std::tuple(nb::bytes(text.data(), text.size()), ensemble.notes);
+      },
+      nb::arg("content"), nb::arg("subject"), nb::arg("best_iteration") = false,
+      "The ensemble in a file of XGBoost or LightGBM, as bytes that tensoa.forest.from_bytes "
+      "reads, and notes for people.\n\n"
+      "Raises LoadError, which begins with `subject`.");
 
   nb::class_<LazyModel>(
       module, "Model", nb::type_slots(model_slots),

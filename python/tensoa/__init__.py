@@ -5,6 +5,7 @@ application, and trained models.
 """
 
 import os
+from importlib.machinery import EXTENSION_SUFFIXES
 
 from tensoa.errors import (
     BindingError,
@@ -23,6 +24,7 @@ from tensoa.errors import (
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from tensoa._runtime import Block, Copies, Model, inspect
+    from tensoa._runtime import read_trees as read_trees
     from tensoa.checking import check as check
     from tensoa.compiling import compile as compile
 
@@ -50,7 +52,7 @@ __all__ = [
     "inspect",
 ]
 
-_OF_RUNTIME = ("Block", "Copies", "Model", "__version__", "inspect")
+_OF_RUNTIME = ("Block", "Copies", "Model", "__version__", "inspect", "read_trees")
 
 # In a checkout the compiled part is where it was built; where tensoa is installed it lies here.
 _BUILD = os.environ.get("TENSOA_BUILD") or os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "build")
@@ -104,7 +106,7 @@ def __getattr__(name: str) -> object:
     try:
         from tensoa import _runtime
     except ImportError as error:
-        if any(name.startswith("_runtime.") for folder in __path__ for name in os.listdir(folder)):
+        if any(os.path.exists(os.path.join(folder, "_runtime" + end)) for folder in __path__ for end in EXTENSION_SUFFIXES):
             raise  # it is there
         raise ImportError(
             f"tensoa.{name}: the run time is not built; build the target tensoa_python (cmake --build build), or set "

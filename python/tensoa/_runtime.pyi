@@ -71,6 +71,13 @@ def inspect(path: str | os.PathLike[str], **service: Any) -> dict[str, Any]:
     Raises LoadError.
     """
 
+def read_trees(content: bytes, subject: str, best_iteration: bool = False) -> tuple[bytes, list[str]]:
+    """
+    The ensemble in a file of XGBoost or LightGBM, as bytes that tensoa.forest.from_bytes reads, and notes for people.
+
+    Raises LoadError, which begins with `subject`.
+    """
+
 class Model:
     """
     A model that runs on columns where they lie: a package, a file of trees, an ONNX file,

@@ -118,6 +118,20 @@ TEST(Lightgbm, TakesANumberOfRounds) {
               fails_with("does not say which iteration was the best"));
 }
 
+TEST(Lightgbm, ANoteSaysThatCategoriesHadNames) {
+  const std::string name = "lightgbm_regression.txt";
+  EXPECT_THAT(read(tree_file(name)).notes, testing::IsEmpty());
+  EXPECT_THAT(read(with(name, "pandas_categorical:", "[[\"a\", \"b\"], [0, 1]]")).notes,
+              testing::ElementsAre(StartsWith("its categories had names")));
+}
+
+TEST(Lightgbm, TreesAreCounted) {
+  const std::string name = "lightgbm_regression.txt";
+  expect_refused(with(name, "Tree=", "7", 1), "tree 1: its number is 7");
+  expect_refused(with(name, "tree_sizes=", "9 9 9"), "it has 8 trees, tree_sizes has 3 values");
+  EXPECT_EQ(to_bytes(read(without(name, "tree_sizes="))), to_bytes(read(tree_file(name))));
+}
+
 TEST(Lightgbm, CutOffAnywhereIsAnError) {
   const std::string text = tree_file("lightgbm_categories.txt");
   const std::size_t end = text.find("end of trees") + 12;

@@ -38,6 +38,7 @@ TEST(TreeFile, NamesSayNothing) {
   const std::string text = tree_file("lightgbm_binary.txt");
   EXPECT_EQ(to_bytes(read_tree_file(folder.write("model.json", text))),
             to_bytes(read_lightgbm(text, "")));
+  EXPECT_EQ(to_bytes(read_trees(text, "")), to_bytes(read_lightgbm(text, "")));
   const std::string bytes = tree_file("xgboost_binary.ubj");
   EXPECT_EQ(to_bytes(read_tree_file(folder.write("model.txt", bytes))),
             to_bytes(read_xgboost_ubjson(bytes, "")));

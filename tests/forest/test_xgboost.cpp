@@ -130,9 +130,44 @@ TEST(Xgboost, TakesRoundsUpToTheBestIterationOrANumber) {
     json& trees = model["learner"]["gradient_booster"]["model"];
     trees["iteration_indptr"] = {0};
     trees["trees"] = trees["tree_info"] = json::array();
+    trees["gbtree_model_param"]["num_trees"] = "0";
   });
   EXPECT_TRUE(read(no_rounds).trees.empty());
   EXPECT_THAT([&] { read(no_rounds, {.best_iteration = true}); }, fails_with("but no rounds"));
+}
+
+TEST(Xgboost, NotesSayWhatPeopleMayNotExpect) {
+  EXPECT_THAT(read(tree_file("xgboost_binary.json")).notes, testing::IsEmpty());
+  EXPECT_THAT(read(tree_file("xgboost_softmax.json")).notes,
+              testing::ElementsAre(StartsWith("multi:softmax: the answers are the probability")));
+  const std::string early = tree_file("xgboost_best_iteration.json");
+  EXPECT_THAT(read(early).notes, testing::ElementsAre(HasSubstr("--best-iteration stops there")));
+  EXPECT_THAT(read(early, {.best_iteration = true}).notes, testing::IsEmpty());
+  EXPECT_THAT(read(early, {.rounds = 2}).notes, testing::IsEmpty());
+  const std::string texts =
+      with("xgboost_categories.json", "/learner/gradient_booster/model/cats/enc",
+           json::parse(R"([{"offsets": [0, 1, 2], "values": [97, 98]}])"));
+  EXPECT_THAT(read(texts).notes, testing::ElementsAre(StartsWith("its categories had names")));
+}
+
+TEST(Xgboost, LeavesWithSeveralValuesWereAmongTheWeightsOfNodes) {
+  const std::string before = changed("xgboost_leaf_vectors.json", [](json& model) {
+    for (json& tree : model.at(json::json_pointer(kTrees))) {
+      const json vectors = tree["leaf_weights"];
+      json weights = json::array();
+      for (std::size_t n = 0; n < tree["left_children"].size(); ++n) {
+        const bool is_leaf = tree["left_children"][n] == -1;
+        const std::size_t place = is_leaf ? tree["right_children"][n].get<std::size_t>() : 0;
+        for (std::size_t i = 0; i < 3; ++i) {
+          weights.push_back(is_leaf ? vectors[3 * place + i] : json(0.0));
+        }
+        if (is_leaf) tree["right_children"][n] = -1;
+      }
+      tree.erase("leaf_weights");
+      tree["base_weights"] = weights;
+    }
+  });
+  EXPECT_EQ(to_bytes(read(before)), to_bytes(read(tree_file("xgboost_leaf_vectors.json"))));
 }
 
 TEST(Xgboost, BaseScoreIsReadInAllItsForms) {
@@ -236,6 +271,8 @@ TEST(Xgboost, DamagedTreesAreRefused) {
   expect_refused(with("xgboost_binary.json", "/learner/learner_model_param/num_class", "900000000"),
                  "\"num_class\" is 900000000");
   const std::string model = "/learner/gradient_booster/model";
+  expect_refused(with("xgboost_binary.json", model + "/gbtree_model_param/num_trees", "9"),
+                 "it has 8 trees, \"num_trees\" is 9");
   expect_refused(with("xgboost_softprob.json", model + "/tree_info/4", 3),
                  "tree 4: it adds to output 3, there are 3");
   expect_refused(with("xgboost_softprob.json", model + "/iteration_indptr/1", 300),

@@ -141,7 +141,12 @@ class LightgbmBuilder {
     read_header(Section(text), text.size());
     std::vector<Section> trees;
     while (text.starts_with("Tree=")) {
-      cut(text, '\n');
+      std::string_view line = cut(text, '\n');
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      const std::string expected = std::to_string(trees.size());
+      if (line.substr(5) != expected) {
+        fail("tree " + expected + ": its number is " + std::string(line.substr(5, 20)));
+      }
       trees.emplace_back(text);
     }
     // The second until LightGBM 2.2.
@@ -149,7 +154,11 @@ class LightgbmBuilder {
       fail("it is cut off: after tree " + std::to_string(trees.size()) +
            " there is no \"end of trees\"");
     }
-    require_no_encoded_numbers(text);
+    if (all_sizes_ && *all_sizes_ != trees.size()) {
+      fail("it has " + std::to_string(trees.size()) + " trees, tree_sizes has " +
+           std::to_string(*all_sizes_) + " values");
+    }
+    read_categories(text);
     if (trees.size() % all_.outputs != 0) {
       fail("it has " + std::to_string(trees.size()) + " trees, expected a multiple of " +
            std::to_string(all_.outputs) + ", its num_tree_per_iteration");
@@ -186,6 +195,10 @@ class LightgbmBuilder {
     all_.sums = Precision::kFloat64;
     all_.base.assign(all_.outputs, 0);
     is_average_ = header.find("average_output").has_value();
+    if (const auto sizes = header.find("tree_sizes")) {  // since LightGBM 2.2.1
+      all_sizes_ = 0;
+      for_each_word(*sizes, [&](std::string_view) { ++*all_sizes_; });
+    }
     read_objective(header.find("objective").value_or(""));
   }
 
@@ -227,15 +240,17 @@ class LightgbmBuilder {
   }
 
   /// Categories of data frames, in the last line. Texts become numbers where they are counted, numbers are ambiguous.
-  static void require_no_encoded_numbers(std::string_view text) {
+  void read_categories(std::string_view text) {
     constexpr std::string_view kKey = "\npandas_categorical:";
     const std::size_t at = text.rfind(kKey);
     if (at == std::string_view::npos) return;
     text.remove_prefix(at + kKey.size());
     const auto columns = nlohmann::json::parse(cut(text, '\n'), nullptr, false);
     if (columns.is_discarded()) fail("pandas_categorical is damaged");
+    bool had_names = false;
     for (const auto& categories : columns) {
       for (std::size_t i = 0; i < categories.size(); ++i) {
+        had_names = had_names || (categories.is_array() && categories[i].is_string());
         if (categories.is_array() && categories[i].is_number() && categories[i] != i) {
           fail(
               "it was trained with categories that are not the numbers 0, 1, 2 …, which LightGBM "
@@ -243,6 +258,7 @@ class LightgbmBuilder {
         }
       }
     }
+    if (had_names) all_.notes.emplace_back(kCategoriesHadNames);
   }
 
   void add_tree(const Section& tree, std::size_t output) {
@@ -364,6 +380,7 @@ class LightgbmBuilder {
 
   const ReadOptions& options_;
   bool is_average_ = false;
+  std::optional<std::size_t> all_sizes_;  ///< of trees, where the file has them
   Ensemble all_;
 };
 

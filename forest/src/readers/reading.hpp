@@ -16,6 +16,9 @@ namespace tensoa::forest {
 
 [[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what); }
 
+constexpr const char* kCategoriesHadNames =
+    "its categories had names: columns must hold their codes of the training data, counted from 0";
+
 /// Of `rounds` in a file.
 inline std::size_t rounds_to_take(const ReadOptions& options, std::size_t rounds) {
   if (options.rounds > rounds) {

@@ -64,6 +64,11 @@ Ensemble read_tree_file(const std::filesystem::path& path, const ReadOptions& op
   if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) {
     throw LoadError(subject + "it cannot be read");
   }
+  return read_trees(bytes, subject, options);
+}
+
+Ensemble read_trees(std::string_view bytes, const std::string& subject,
+                    const ReadOptions& options) {
   const std::optional<TreeFile> kind = kind_of(bytes);
   if (!kind && is_binary_xgboost(bytes)) {
     throw LoadError(subject +

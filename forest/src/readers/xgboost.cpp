@@ -26,13 +26,14 @@ struct XgboostObjective {
 };
 
 // multi:softmax answers with the class of the largest of these.
-constexpr std::array<XgboostObjective, 20> kXgboostObjectives = {{
+constexpr std::array<XgboostObjective, 21> kXgboostObjectives = {{
     {"reg:squarederror", BaseScore::kMargin, Link::kNone},
     {"reg:linear", BaseScore::kMargin, Link::kNone},
     {"reg:squaredlogerror", BaseScore::kMargin, Link::kNone},
     {"reg:pseudohubererror", BaseScore::kMargin, Link::kNone},
     {"reg:absoluteerror", BaseScore::kMargin, Link::kNone},
     {"reg:quantileerror", BaseScore::kMargin, Link::kNone},
+    {"reg:expectileerror", BaseScore::kMargin, Link::kNone},
     {"reg:logistic", BaseScore::kLogit, Link::kSigmoid},
     {"binary:logistic", BaseScore::kLogit, Link::kSigmoid},
     {"binary:logitraw", BaseScore::kMargin, Link::kNone},
@@ -161,6 +162,12 @@ class XgboostBuilder {
                              number_or(file_.num_target, 1, "num_target", bytes_), std::size_t{1}});
     require_known_answers();
     read_base(objective->base);
+    if (file_.objective == "multi:softmax") {
+      all_.notes.emplace_back(
+          "multi:softmax: the answers are the probability of each class, not the number of the "
+          "class");
+    }
+    if (file_.has_encoded_texts) all_.notes.emplace_back(kCategoriesHadNames);
   }
 
   /// What other versions do with margins, or with inputs.
@@ -189,9 +196,12 @@ class XgboostBuilder {
   }
 
   /// The number of trees in the rounds that are wanted.
-  std::size_t trees_of_rounds() const {
+  std::size_t trees_of_rounds() {
     const std::vector<std::int32_t>& first = file_.iteration_indptr;
     const std::size_t trees = file_.trees.size();
+    if (number_or(file_.num_trees, trees, "num_trees", 0x7FFF'FFFF) != trees) {
+      fail("it has " + std::to_string(trees) + " trees, \"num_trees\" is " + file_.num_trees);
+    }
     if (!first.empty()) {
       if (!std::ranges::is_sorted(first) || first.front() != 0 ||
           static_cast<std::size_t>(first.back()) != trees) {
@@ -211,8 +221,17 @@ class XgboostBuilder {
     return wanted_rounds(trees / in_round) * in_round;
   }
 
-  std::size_t wanted_rounds(std::size_t rounds) const {
-    if (!options_.best_iteration) return rounds_to_take(options_, rounds);
+  std::size_t wanted_rounds(std::size_t rounds) {
+    if (!options_.best_iteration) {
+      const std::string& best = file_.best_iteration;
+      if (options_.rounds == ReadOptions::kAllRounds && !best.empty() &&
+          best != std::to_string(static_cast<std::int64_t>(rounds) - 1)) {
+        all_.notes.push_back("all " + std::to_string(rounds) +
+                             " rounds of boosting are used, the best is number " + best +
+                             ": --best-iteration stops there");
+      }
+      return rounds_to_take(options_, rounds);
+    }
     if (file_.best_iteration.empty()) {
       fail("it has no \"best_iteration\"; it was trained without early stopping");
     }
@@ -264,14 +283,20 @@ class XgboostBuilder {
       all_.leaf_values.push_back(tree.split_conditions[n] * weight);
       return node;
     }
-    const auto place = static_cast<std::size_t>(std::max(tree.right_children[n], 0));
-    if (tree.right_children[n] < 0 || place >= tree.leaf_weights.size() / all_.leaf_size) {
+    const bool is_among_nodes =
+        tree.leaf_weights.empty() && tree.right_children[n] == -1 &&
+        tree.base_weights.size() == tree.left_children.size() * all_.leaf_size;
+    const std::vector<float>& weights = is_among_nodes ? tree.base_weights : tree.leaf_weights;
+    const std::size_t place =
+        is_among_nodes ? n : static_cast<std::size_t>(std::max(tree.right_children[n], 0));
+    if ((tree.right_children[n] < 0 && !is_among_nodes) ||
+        place >= weights.size() / all_.leaf_size) {
       fail("node " + std::to_string(n) + ": its leaf is number " +
            std::to_string(tree.right_children[n]) + ", \"leaf_weights\" has " +
            std::to_string(tree.leaf_weights.size()) + " values");
     }
     for (std::size_t i = 0; i < all_.leaf_size; ++i) {
-      all_.leaf_values.push_back(tree.leaf_weights[place * all_.leaf_size + i] * weight);
+      all_.leaf_values.push_back(weights[place * all_.leaf_size + i] * weight);
     }
     return node;
   }

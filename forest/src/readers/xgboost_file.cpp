@@ -62,7 +62,7 @@ using Text = std::string& (*)(XgboostFile&);
 using Integers = std::vector<std::int32_t>& (*)(XgboostFile&);
 using Floats = std::vector<float>& (*)(XgboostFile&);
 
-constexpr std::array<Member<Text>, 9> kTexts = {{
+constexpr std::array<Member<Text>, 10> kTexts = {{
     {Place::kAttributes, "best_iteration", [](auto& f) -> auto& { return f.best_iteration; }},
     {Place::kLearnerParam, "base_score", [](auto& f) -> auto& { return f.base_score; }},
     {Place::kLearnerParam, "num_class", [](auto& f) -> auto& { return f.num_class; }},
@@ -71,6 +71,7 @@ constexpr std::array<Member<Text>, 9> kTexts = {{
     {Place::kObjective, "name", [](auto& f) -> auto& { return f.objective; }},
     {Place::kBooster, "name", [](auto& f) -> auto& { return f.booster; }},
     {Place::kModelParam, "num_parallel_tree", [](auto& f) -> auto& { return f.num_parallel_tree; }},
+    {Place::kModelParam, "num_trees", [](auto& f) -> auto& { return f.num_trees; }},
     {Place::kTreeParam, "size_leaf_vector",
      [](auto& f) -> auto& { return f.trees.back().size_leaf_vector; }},
 }};
@@ -94,12 +95,13 @@ constexpr std::array<Member<Integers>, 12> kIntegers = {{
      [](auto& f) -> auto& { return f.trees.back().categories_sizes; }},
 }};
 
-constexpr std::array<Member<Floats>, 4> kFloats = {{
+constexpr std::array<Member<Floats>, 5> kFloats = {{
     {Place::kEncoder, "values", [](auto& f) -> auto& { return f.encoder_values; }},
     {Place::kBooster, "weight_drop", [](auto& f) -> auto& { return f.weight_drop; }},
     {Place::kTree, "split_conditions",
      [](auto& f) -> auto& { return f.trees.back().split_conditions; }},
     {Place::kTree, "leaf_weights", [](auto& f) -> auto& { return f.trees.back().leaf_weights; }},
+    {Place::kTree, "base_weights", [](auto& f) -> auto& { return f.trees.back().base_weights; }},
 }};
 
 /// Fills an XgboostFile while a parser walks through the text or the bytes.
@@ -117,7 +119,9 @@ class Collector final : public JsonEvents {
 
   void key(std::string_view name) override {
     key_ = name;
-    if (place() == Place::kEncoder && name == "offsets") has_offsets_ = true;
+    if (place() == Place::kEncoder && name == "offsets") {
+      has_offsets_ = file_.has_encoded_texts = true;
+    }
   }
 
   void end_object() override {

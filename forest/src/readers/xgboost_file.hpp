@@ -19,7 +19,8 @@ struct XgboostTree {
   std::vector<float> split_conditions;  ///< of a leaf its value
   std::vector<std::int32_t> default_left;
   std::vector<std::int32_t> split_type;  ///< 1: categorical; empty before XGBoost 1.3
-  std::vector<float> leaf_weights;       ///< of leaves with several values
+  std::vector<float> leaf_weights;       ///< of leaves with several values, since XGBoost 3.1
+  std::vector<float> base_weights;       ///< of all nodes: before, those of leaves were among them
   std::vector<std::int32_t> categories_nodes;
   std::vector<std::int32_t> categories_segments;
   std::vector<std::int32_t> categories_sizes;
@@ -37,9 +38,11 @@ struct XgboostFile {
   std::string num_feature;
   std::string num_target;
   std::string num_parallel_tree;
+  std::string num_trees;
   std::string best_iteration;
   std::vector<float> encoder_values;  ///< of the last column: its categories, if they were numbers
   bool has_encoded_numbers = false;   ///< that some column had others than 0, 1, 2 …
+  bool has_encoded_texts = false;
   std::vector<std::string> feature_names;
   std::vector<float> weight_drop;
   std::vector<std::int32_t> iteration_indptr;

@@ -116,6 +116,7 @@ struct Ensemble {
   std::string source;                ///< what trained it: "XGBoost 3.2.0"
   std::string objective;             ///< as the file spells it: "binary:logistic"
   std::vector<std::string> classes;  ///< of the outputs, where the file names them
+  std::vector<std::string> notes;    ///< of its reader, for people; not in to_bytes()
 };
 
 /// Whether the numbers in it are whole: nodes, columns, outputs, sets and values that are there, no circle,

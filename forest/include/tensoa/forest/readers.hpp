@@ -12,7 +12,7 @@
 #include "tensoa/forest/ensemble.hpp"
 
 /// @file
-/// Tree files of XGBoost and LightGBM as they are. Other formats become packages by `tensoa compile`.
+/// Tree files of XGBoost and LightGBM as they are, also for `tensoa compile`, which makes packages of other formats, too.
 ///
 /// Margins are equal to the last bit to those of the framework: XGBoost's `Booster.predict(output_margin=True)`
 /// (not `inplace_predict` of dart, which adds and subtracts the base for each tree), LightGBM's
@@ -53,7 +53,11 @@ Ensemble read_xgboost_ubjson(std::string_view bytes, const std::string& subject,
 Ensemble read_lightgbm(std::string_view bytes, const std::string& subject,
                        const ReadOptions& options = {});
 
-/// The file at `path`, of whichever of these formats. @throws LoadError
+/// Of whichever of these formats.
+Ensemble read_trees(std::string_view bytes, const std::string& subject,
+                    const ReadOptions& options = {});
+
+/// The file at `path`. @throws LoadError
 Ensemble read_tree_file(const std::filesystem::path& path, const ReadOptions& options = {});
 
 }  // namespace tensoa::forest
