@@ -38,7 +38,7 @@ Makes a package of a model: the program tensoa, C++ and Python run it on columns
   FILE.safetensors      weights of the interaction network of tensoa
   FILE.ckpt, text       weights of the Exa.TrkX network: a checkpoint of PyTorch Lightning, or text, plain or gzip
 or an ensemble of decision trees; its content says so, not its name, and it may be packed by gzip:
-  XGBoost               what Booster.save_model writes: JSON or UBJ; files from before 3.1 where such a version is installed
+  XGBoost               what Booster.save_model writes: JSON, UBJ, and the binary form of before 3.1
   LightGBM              the text that Booster.save_model writes
   CatBoost              the JSON of save_model(format="json"), or .cbm where catboost is installed; features of numbers
   scikit-learn          a pickle, also of joblib: trees, forests, gradient boosting; see --trust-pickle

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "support/temporary_folder.hpp"
@@ -48,40 +46,13 @@ TEST(TreeFile, OthersAreRefused) {
   const test::TemporaryFolder folder;
   EXPECT_THAT(
       [&] { read_tree_file(folder.write("model.json", "{\"a\": 1}")); },
-      fails_with("model.json: it is none of XGBoost (JSON, UBJSON) or LightGBM (text); make "
-                 "a package of it with tensoa compile"));
+      fails_with("model.json: it is none of XGBoost (JSON, UBJSON, binary) or LightGBM (text); "
+                 "make a package of it with tensoa compile"));
   EXPECT_THAT([&] { read_tree_file(folder.write("empty", "")); }, fails_with("it is none of"));
   EXPECT_THAT([&] { read_tree_file(folder.path() / "absent"); }, fails_with("No such file"));
   EXPECT_THAT([&] { read_tree_file(folder.path()); }, fails_with("Is a directory"));
   EXPECT_THAT([&] { read_tree_file(folder.write("cut", "tree\nversion=v4\n")); },
               fails_with("cut: this model of LightGBM cannot be read: max_feature_idx is missing"));
-}
-
-/// The beginning of a file of XGBoost before 3.1: parameters, and the names of objective and booster behind their lengths.
-std::string binary_xgboost(const std::string& booster) {
-  constexpr std::size_t kParameters = 136;
-  std::string bytes(kParameters, '\0');
-  for (const std::string& text : {std::string("binary:logistic"), booster}) {
-    const std::uint64_t length = text.size();
-    bytes.append(reinterpret_cast<const char*>(&length), sizeof(length)).append(text);
-  }
-  return bytes;
-}
-
-TEST(TreeFile, BinaryFilesOfXgboostAreRefusedByName) {
-  const test::TemporaryFolder folder;
-  for (const char* booster : {"gbtree", "gblinear", "dart"}) {
-    EXPECT_THAT([&] { read_tree_file(folder.write("old.model", binary_xgboost(booster))); },
-                fails_with("old.model: it is a binary file of XGBoost before 3.1; load it with "
-                           "xgboost < 3.1 and save_model(\"model.json\")"));
-  }
-  EXPECT_THAT([&] { read_tree_file(folder.write("other", binary_xgboost("other"))); },
-              fails_with("other: it is none of"));
-  const std::string whole = binary_xgboost("gbtree");
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_THAT([&] { read_tree_file(folder.write("cut", whole.substr(0, size))); },
-                fails_with("cut: it is none of"));
-  }
 }
 
 }  // namespace

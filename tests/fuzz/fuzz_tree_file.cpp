@@ -50,6 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const forest::ReadOptions& options : all_options) {
     expect_ensemble_or_load_error([&] { return forest::read_xgboost_json(bytes, "", options); });
     expect_ensemble_or_load_error([&] { return forest::read_xgboost_ubjson(bytes, "", options); });
+    expect_ensemble_or_load_error([&] { return forest::read_xgboost_binary(bytes, "", options); });
     expect_ensemble_or_load_error([&] { return forest::read_lightgbm(bytes, "", options); });
   }
   expect_ensemble_or_load_error([&] { return forest::from_bytes(bytes, ""); });

@@ -161,7 +161,7 @@ class XgboostBuilder {
     all_.outputs = std::max({number_or(file_.num_class, 0, "num_class", bytes_),
                              number_or(file_.num_target, 1, "num_target", bytes_), std::size_t{1}});
     require_known_answers();
-    read_base(objective->base);
+    read_base(file_.base_is_margin ? BaseScore::kMargin : objective->base);
     if (file_.objective == "multi:softmax") {
       all_.notes.emplace_back(
           "multi:softmax: the answers are the probability of each class, not the number of the "
@@ -390,6 +390,13 @@ Ensemble read_xgboost_ubjson(std::string_view bytes, const std::string& subject,
                              const ReadOptions& options) {
   return read_whole(subject, "XGBoost", [&] {
     return XgboostBuilder(parse_xgboost_ubjson(bytes), options, bytes.size()).build();
+  });
+}
+
+Ensemble read_xgboost_binary(std::string_view bytes, const std::string& subject,
+                             const ReadOptions& options) {
+  return read_whole(subject, "XGBoost", [&] {
+    return XgboostBuilder(parse_xgboost_binary(bytes), options, bytes.size()).build();
   });
 }
 

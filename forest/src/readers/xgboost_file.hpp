@@ -34,6 +34,7 @@ struct XgboostFile {
   std::string booster;
   std::string objective;
   std::string base_score;
+  bool base_is_margin = false;  ///< it is one already: before XGBoost 1.0
   std::string num_class;
   std::string num_feature;
   std::string num_target;
@@ -53,5 +54,12 @@ struct XgboostFile {
 /// @throws std::runtime_error
 XgboostFile parse_xgboost_json(std::string_view bytes);
 XgboostFile parse_xgboost_ubjson(std::string_view bytes);
+XgboostFile parse_xgboost_binary(std::string_view bytes);
+
+/// What some binary files begin with.
+inline constexpr std::string_view kXgboostMark = "binf";
+
+/// Whether a binary file begins so: parameters, then two texts behind their lengths, of the objective and of the booster.
+bool is_binary_xgboost(std::string_view beginning) noexcept;
 
 }  // namespace tensoa::forest

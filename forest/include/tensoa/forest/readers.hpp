@@ -29,10 +29,11 @@ namespace tensoa::forest {
 enum class TreeFile : std::uint8_t {
   kXgboostJson,    ///< Booster.save_model("model.json")
   kXgboostUbjson,  ///< Booster.save_model("model.ubj")
+  kXgboostBinary,  ///< Booster.save_model("model.bin") before XGBoost 3.1, which cannot read it
   kLightgbm,       ///< Booster.save_model("model.txt")
 };
 
-/// What the first bytes of a file say; nothing for another format.
+/// What the first bytes of a file say, 512 where it has them; nothing for another format.
 std::optional<TreeFile> kind_of(std::string_view beginning) noexcept;
 
 /// Which rounds of boosting to take: all, the first ones, or those up to the best iteration.
@@ -49,6 +50,8 @@ struct ReadOptions {
 Ensemble read_xgboost_json(std::string_view bytes, const std::string& subject,
                            const ReadOptions& options = {});
 Ensemble read_xgboost_ubjson(std::string_view bytes, const std::string& subject,
+                             const ReadOptions& options = {});
+Ensemble read_xgboost_binary(std::string_view bytes, const std::string& subject,
                              const ReadOptions& options = {});
 Ensemble read_lightgbm(std::string_view bytes, const std::string& subject,
                        const ReadOptions& options = {});

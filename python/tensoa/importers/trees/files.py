@@ -15,7 +15,10 @@ from tensoa.importers.trees import catboost, conifer, lightgbm, onnx, sklearn, t
 from tensoa.importers.trees.imported import Imported
 
 GZIP = b"\x1f\x8b"
-READ = "XGBoost (JSON or UBJ), LightGBM (text), CatBoost (JSON or cbm), scikit-learn (pickle), ONNX, TMVA (XML), conifer (JSON)"
+READ = (
+    "XGBoost (JSON, UBJ or binary), LightGBM (text), CatBoost (JSON or cbm), scikit-learn (pickle), ONNX, TMVA (XML), "
+    "conifer (JSON)"
+)
 #: Beginnings of files that are not read, and the advice.
 OTHERS = {
     b"CONFIG-offset": "is a serialised booster of XGBoost; save_model() it as JSON",

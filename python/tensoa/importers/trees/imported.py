@@ -44,10 +44,10 @@ class Imported:
     other_outputs: list[str] = field(default_factory=list)
 
 
-def own_reference(ensemble: Ensemble, missing: str) -> Reference:
-    """Instead of a framework that is not installed."""
+def own_reference(ensemble: Ensemble, framework: str, problem: str = "is not installed here") -> Reference:
+    """Instead of a framework that cannot be asked."""
     return Reference(
-        f"tensoa itself ({missing} is not installed here)",
+        f"tensoa itself ({framework} {problem})",
         lambda x: forest.margins(ensemble, x.T),
         lambda x: forest.answers(ensemble, x.T),
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of XGBoost, what Booster.save_model writes as JSON and as UBJ since version 1.0, and XGBoost itself beside them."""
+"""Models of XGBoost, the files of Booster.save_model: JSON, UBJ, and binary before 3.1; and XGBoost itself beside them."""
 
 import json
 
@@ -12,14 +12,12 @@ from tensoa.forest import Ensemble
 from tensoa.importers.trees import tree_file
 from tensoa.importers.trees.imported import Imported, Reference, own_reference
 
-BINARY = "is a binary file of XGBoost before 3.1"
-MARKS = (b"binf", b"bs64")  # of some of them
 BOOSTERS = (b"gbtree", b"gblinear", b"dart")
 
 
 def is_binary(content: bytes) -> bool:
     """Whether it is the form of before 3.1: 136 bytes of parameters, then two texts, of the objective and of the booster."""
-    if content.startswith(MARKS):
+    if content.startswith(b"binf"):
         return True
     at, texts = 136, []
     for _ in range(2):
@@ -37,25 +35,8 @@ def is_ubjson(content: bytes) -> bool:
     return content[:1] == b"{" and content[1:2] == b"L" and b"learner" in content[:64]
 
 
-def _json_of_binary(content: bytes, subject: str) -> bytes:
-    """By the XGBoost that is installed. Raises InputError."""
-    advice = 'load it with xgboost < 3.1 and save_model("model.json")'
-    try:
-        import xgboost
-    except ImportError as error:
-        raise InputError(f"{subject}{BINARY}, which is read where such an xgboost is installed; or {advice}") from error
-    try:
-        return bytes(xgboost.Booster(model_file=bytearray(content)).save_raw("json"))
-    except Exception as error:  # XGBoost throws many kinds
-        raise InputError(
-            f"{subject}{BINARY}; {xgboost.__version__}, which is installed here, cannot read it: {advice}"
-        ) from error
-
-
 def read(content: bytes, subject: str, best_iteration: bool = False) -> Imported:
     """The model in the bytes of a JSON or UBJ file, or of one before 3.1. Raises InputError, which begins with `subject`."""
-    if is_binary(content):
-        content = _json_of_binary(content, subject)
     ensemble, notes = tree_file.read(content, subject, best_iteration)
     return Imported(ensemble, _reference(content, ensemble, best_iteration, subject), notes)
 
@@ -67,7 +48,9 @@ def _reference(content: bytes, ensemble: Ensemble, best_iteration: bool, subject
         return own_reference(ensemble, "xgboost")
     try:
         booster = xgboost.Booster({"nthread": 1}, model_file=bytearray(content))
-    except Exception as error:
+    except Exception as error:  # XGBoost throws many kinds
+        if is_binary(content):  # of before 3.1
+            return own_reference(ensemble, f"XGBoost {xgboost.__version__}", "cannot read binary files, 3.0 can")
         raise InputError(f"{subject}XGBoost {xgboost.__version__} cannot read it: {first_line(error)}") from error
     rounds = (0, booster.best_iteration + 1) if best_iteration else (0, 0)  # 0: all
     is_dart = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "dart"
