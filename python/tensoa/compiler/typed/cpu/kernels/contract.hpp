@@ -5,6 +5,9 @@
 
 #include "numbers.hpp"
 
+/// Of a function whose arguments must be in registers: GCC passes what a lambda has captured in memory.
+#define TENSOA_INLINE __attribute__((always_inline))
+
 namespace {
 
 // ---- vectors of rows
@@ -14,7 +17,7 @@ template <int NV, int O, int K1, int K2, class E>
 [[gnu::always_inline]] inline void contract_group(const float* a, int s1, int s2, const float* w,
                                                   E epilogue) {
   constexpr int stride = (K1 * K2 + 1) * kBlock, per = kOutputs;
-  const auto block = [&]<int NO>(std::integral_constant<int, NO>, int o) {
+  const auto block = [=]<int NO>(std::integral_constant<int, NO>, int o) TENSOA_INLINE {
     const float* b = w + o / kBlock * stride + o % kBlock;
     V sum[NO][NV];
 #pragma GCC unroll 16
@@ -62,7 +65,7 @@ template <int NV, int O, int K1, int K2, class E>
                                                       const float* b, int b1, int b2, int bo,
                                                       E epilogue) {
   constexpr int per = 4;
-  const auto block = [&]<int NO>(std::integral_constant<int, NO>, int o) {
+  const auto block = [=]<int NO>(std::integral_constant<int, NO>, int o) TENSOA_INLINE {
     V sum[NO][NV] = {};
     for (int k1 = 0; k1 < K1; ++k1)
       for (int k2 = 0; k2 < K2; ++k2) {
@@ -147,10 +150,11 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
   constexpr int vectors = (O + kLanes - 1) / kLanes, most = vectors < 4 ? vectors : 4,
                 together = COUNT < kFewRows ? COUNT : kFewRows;
   constexpr int stride = (K1 * K2 + 1) * kBlock;
-  const auto block = [&]<int NI, int NV>(std::integral_constant<int, NI>,
-                                         std::integral_constant<int, NV>, int i, int o) {
+  const auto block = [=]<int NI, int NV>(std::integral_constant<int, NI>,
+                                         std::integral_constant<int, NV>, int i,
+                                         int o) TENSOA_INLINE {
     constexpr int chains = NI * NV >= 8 ? 1 : NI * NV >= 4 ? 2 : 4;
-    const auto at = [&](int v) {
+    const auto at = [=](int v) {
       const int first = o + v * kLanes;
       return kPacked ? w + first / kBlock * stride + first % kBlock : w + first;
     };
@@ -189,7 +193,7 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
         epilogue(x, i + r, o + v * kLanes);
       }
   };
-  const auto items = [&]<int NI>(std::integral_constant<int, NI> n, int i) {
+  const auto items = [=]<int NI>(std::integral_constant<int, NI> n, int i) TENSOA_INLINE {
     int o = 0;
     for (; o + most * kLanes <= vectors * kLanes; o += most * kLanes)
       block(n, std::integral_constant<int, most>{}, i, o);
