@@ -170,6 +170,7 @@ def product_of(printer: "Expressions", nest: Nest) -> Product | None:
     terms, steps, others = joined
     variables = [f"k{label}" for label in summed]
     batch = [loop for loop in nest.loops if loop.name != name]
+    batch.sort(key=lambda loop: not made.at.step(loop.name))  # products with the same factors follow each other
     first = Operand(pointer, at.without(*variables), steps)
     second = Operand(made.pointer, made.at.without(*variables), others, made.output)
     has_bias = is_packed and nest.bias is not None
