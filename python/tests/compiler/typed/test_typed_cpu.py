@@ -19,6 +19,7 @@ from tensoa import export
 from tensoa.compiler import routes
 from tensoa.compiler.backends.cpu import library
 from tensoa.compiler.typed import build, cpu, interpret
+from tensoa.compiler.typed.operations import axis
 from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.dtypes import DTYPES, FLOAT32, INT64
@@ -107,6 +108,51 @@ def test_all_columns_of_integers(tmp_path):
         found = Library(program, tmp_path, name=name).run(planes, [100])
         for output, truth in zip(outputs, interpret.interpret(program, planes, [100])):
             np.testing.assert_array_equal(found[output.block][0], truth, f"{name} {output.value.op}")
+
+
+@needs_level
+@pytest.mark.parametrize("fn", ["sum", "max"])
+def test_rows_that_are_only_joined_to_other_rows_go_from_memory_to_memory(fn, tmp_path):
+    """Places outside of the rows read NaN, or join nothing."""
+    source = build.apply("exp", hits(20))
+    x = build.gather(source, build.view(build.select(edges(2), 1, 0), ("edges", 20), [axis(0)]), [None, axis(1)])
+    joined = build.scatter(fn, x, build.view(build.select(edges(2), 1, 1), ("edges", 20), [axis(0)]), 0, "hits")
+    program = Program(("hits", "edges"), (Output(2, tuple(range(20)), joined, FLOAT32),))
+    made, draw = Library(program, tmp_path), np.random.default_rng(3)
+    assert "pass_row<" in made.source.text
+    for rows in ([1, 1], [3, 7], [100, 230]):
+        planes = {(0, i): draw.normal(size=rows[0]).astype(np.float32) for i in range(20)}
+        planes |= {(1, 0): draw.integers(0, rows[0], rows[1]), (1, 1): draw.integers(-1, rows[0] + 1, rows[1])}
+        planes[1, 0][0] = rows[0]
+        truth = interpret.interpret(program, planes, rows)[0].T
+        np.testing.assert_allclose(made.run(planes, rows)[2], truth, rtol=1e-5)
+
+
+@needs_level
+@pytest.mark.parametrize("width", [1, 4, 16, 21])
+def test_rows_of_a_table(width, tmp_path):
+    """A place outside of it reads NaN."""
+    table = build.constant(np.arange(9 * width, dtype=np.float32).reshape(9, width), FLOAT32)
+    places = build.select(hits(1, dtype=DTYPES["int64"]), 1, 0)
+    x = build.gather(table, build.view(places, ("hits", width), [axis(0)]), [None, axis(1)])
+    made = Library(Program(("hits",), (Output(1, tuple(range(width)), x, FLOAT32),)), tmp_path)
+    for rows in (1, 4, 70):
+        planes = {(0, 0): np.resize(np.array([0, 8, 9, -1, 3, 1 << 40]), rows)}
+        truth = interpret.interpret(made.program, planes, [rows])[0].T
+        np.testing.assert_array_equal(made.run(planes, [rows])[1], truth)
+
+
+@needs_level
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32", "int64"])
+def test_floats_become_integers(name, tmp_path):
+    """Those that an int32 or an int64 does not hold become the least one."""
+    x = build.select(hits(1), 1, 0)
+    program = Program(("hits",), (Output(1, (0,), build.cast(x, DTYPES[name]), DTYPES[name]),))
+    special = [0.0, -0.0, 0.9, -0.9, 127.5, 128, -129, 300, 2**31, -(2**31), 2**31 + 999, 1e20, -1e20, np.inf, -np.inf, np.nan]
+    planes, made = {(0, 0): np.array(special * 4, np.float32)}, Library(program, tmp_path)
+    for rows in (3, 64):
+        some = {key: plane[-rows:] for key, plane in planes.items()}
+        np.testing.assert_array_equal(made.run(some, [rows])[1][0], interpret.interpret(program, some, [rows])[0])
 
 
 @needs_level

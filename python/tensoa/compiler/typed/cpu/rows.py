@@ -15,6 +15,7 @@ from tensoa.compiler.typed.schedule.addresses import (
     Indices,
     Linear,
     applied,
+    base_of,
     elements_of,
     flat,
     row_major,
@@ -22,8 +23,8 @@ from tensoa.compiler.typed.schedule.addresses import (
     variable,
 )
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_over
-from tensoa.compiler.typed.schedule.roots import Reason, added_rows
-from tensoa.compiler.typed.schedule.stages import ONE, is_free, joins_rows, symbol_of
+from tensoa.compiler.typed.schedule.roots import Reason, added_rows, is_whole_row
+from tensoa.compiler.typed.schedule.stages import ONE, is_free, joins_rows, symbol_of, users_of
 from tensoa.compiler.typed.schedule.streams import Online, are_rows
 from tensoa.compiler.typed.tensors import Tensor
 
@@ -83,12 +84,16 @@ class StagePrinter(NestPrinter):
             return "" if root in self.memory.kept and root not in self.nests_from_rows() else self.print_earlier(nest)
         if nest.is_copy:
             return self.print_map(nest)
+        if root in self.passed_on():
+            return ""
         if are_rows(root):
             return self.print_keys(nest)
         if isinstance(root.op, ops.Column):
             return self.print_column(nest)
         if is_row_gather(root):
             return self.print_gather(nest)
+        if nest.reason is Reason.TABLE:
+            return self.print_table(nest)
         if nest.reason is Reason.ROWS:
             return self.print_added(nest)
         if nest.inner is not None:
@@ -160,6 +165,49 @@ class StagePrinter(NestPrinter):
         read, size = self.far_element(source, index), self.rows_text(str(x.shape[root.op.axis]))
         body = f"const std::int64_t place = {place}; {to} = is_inside(place, {size}) ? {read} : nothing<{kind}>();"
         return loops_around(nest.loops, f"{self.each}{{ {body} }}")
+
+    def print_table(self, nest: Nest) -> str:
+        """A constant as memory, whose rows are whole vectors."""
+        (table, places), count = nest.root.args, elements_of(nest.root)
+        assert isinstance(table.op, ops.Constant)
+        numbers = np.zeros((len(table.op.data), padded(count)), np.float32)
+        numbers[:, :count] = table.op.data
+        memory = f"{{const_cast<float*>({self.weights.packed(numbers)}), {numbers.shape[1]}, {numbers.shape[0]}}}"
+        pointer = f"{self.places[nest.buffer.root].pointer} + ({nest.target.offset}){self.scale}"
+        place_pointer, where, _ = self.address(places, nest.index)
+        if not self.is_tile:
+            return f"gather_row<float>({pointer}, {count}, Memory{memory}, {self.at_row(place_pointer, where)});"
+        nothing = self.weights.packed(np.full(padded(count), np.nan, np.float32))
+        source = f"{{&table, {place_pointer} + ({where.text()}) * kTileRows}}"
+        names = f"const Memory table{memory}; const Source from[] = {{{source}}};"
+        return f"{names} Tile::gather({pointer}, {count}, from, {nothing}, n);"
+
+    def passed_on(self) -> set[Tensor]:
+        """Rows of memory that are only joined to other rows, each as a whole: they need no memory of their own."""
+        stage = self.nests.stage
+        users = users_of(stage.values, stage.earlier)
+        read = {base_of(one) for one in (*stage.kept, *stage.shared, *(output.value for output in stage.outputs))}
+        found = {scatter.args[0] for scatter in stage.scatters if is_whole_row(scatter.args[0]) and self.joins_whole(scatter)}
+        others = {scatter.args[0] for scatter in stage.scatters if not self.joins_whole(scatter)}
+        return {one for one in found - others - read - stage.earlier if not users[one]}
+
+    @staticmethod
+    def joins_whole(scatter: Tensor) -> bool:
+        """Whether a row is joined to one place, element by element."""
+        assert isinstance(scatter.op, ops.Scatter)
+        x, places = scatter.args
+        index = places.op.index if isinstance(places.op, ops.View) else ()
+        is_one = bool(index) and all(number == 0 for one in index for number, _ in one.terms)
+        return is_one and len(x.shape) == 2 and scatter.op.axis == 0
+
+    def print_passed(self, scatter: Tensor) -> str:
+        assert isinstance(scatter.op, ops.Scatter)
+        x, to = scatter.args
+        source, from_ = x.args
+        index: Indices = [None, *(Linear() for _ in x.shape[1:])]
+        places = [self.at_row(address.pointer, address.at) for address in (self.address(from_, index), self.address(to, index))]
+        names = f"{self.shared(source)}, {places[0]}, {self.shared(scatter)}, {places[1]}"
+        return f"{self.each}pass_row<{joining(scatter.op.fn, scatter.dtype)}>({names}, {elements_of(x)});"
 
     def print_added(self, nest: Nest) -> str:
         """A sum of whole rows of memory."""
@@ -285,6 +333,8 @@ class StagePrinter(NestPrinter):
         """In the order of the rows, so that sums are the same at every call."""
         assert isinstance(tensor.op, ops.Scatter)
         x, places = tensor.args
+        if x in self.passed_on():
+            return self.print_passed(tensor)
         loops = [Loop(f"i{i}", size) for i, size in enumerate(x.shape) if isinstance(size, int)]
         index: Indices = [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(x.shape)]
         struct, kind = joining(tensor.op.fn, tensor.dtype), type_of(tensor.dtype)

@@ -32,6 +32,7 @@ class Reason(Enum):
     COLUMN = "it is a column"
     TARGET = "later stages, a scatter or an output read it"
     ROWS = "its rows come from memory"
+    TABLE = "its rows are those of a constant"
     ELEMENTS = "its elements are made together"
     OPERAND = "an operation reads it in its own order"
     SHARED = "several readers would calculate it again"
@@ -45,20 +46,30 @@ class Reason(Enum):
 def added_rows(tensor: Tensor) -> list[Tensor]:
     """The gathers of a sum of whole rows of memory in float32, in the order in which they are added; none of anything else."""
     if isinstance(tensor.op, ops.Map) and tensor.op.fn == "add" and tensor.args[0] is not tensor.args[1]:
-        left, right = (added_rows(arg) if isinstance(arg.op, ops.Map) else [arg] * _is_whole_row(arg) for arg in tensor.args)
+        left, right = (added_rows(arg) if isinstance(arg.op, ops.Map) else [arg] * is_whole_row(arg) for arg in tensor.args)
         return [*left, *right] if left and len(right) == 1 else []
     return []
 
 
-def _is_whole_row(tensor: Tensor) -> bool:
+def is_whole_row(tensor: Tensor) -> bool:
     """Whether it is a row of memory, by one place."""
-    if not isinstance(tensor.op, ops.Gather) or not is_row_gather(tensor) or tensor.dtype.name != "float32":
+    x = tensor.args[0] if tensor.args else tensor
+    return is_row_gather(tensor) and _is_of_one_place(tensor) and not is_free(x) and not isinstance(x.op, ops.View)
+
+
+def is_table_row(tensor: Tensor) -> bool:
+    """Whether it is a row of a constant, by one place."""
+    return _is_of_one_place(tensor) and isinstance(tensor.args[0].op, ops.Constant)
+
+
+def _is_of_one_place(tensor: Tensor) -> bool:
+    if not isinstance(tensor.op, ops.Gather) or tensor.dtype.name != "float32":
         return False
     x, places = tensor.args
     index = places.op.index if isinstance(places.op, ops.View) else ()
     is_row = tensor.op.index == (None, axis(1)) and len(tensor.shape) == 2 and tensor.shape[1] == x.shape[1]
     is_one = bool(index) and all(number == 0 for one in index for number, _ in one.terms)
-    return is_row and is_one and places.dtype.name == "int64" and not is_free(x) and not isinstance(x.op, ops.View)
+    return is_row and is_one and places.dtype.name == "int64" and isinstance(tensor.shape[0], str)
 
 
 @dataclass
@@ -129,6 +140,9 @@ class _Decision:
                     self.mark(arg, Reason.OPERAND)
             elif is_row_gather(tensor):
                 self.mark(tensor, Reason.ROWS)
+                self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
+            elif is_table_row(tensor):
+                self.mark(tensor, Reason.TABLE)
                 self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
             elif isinstance(tensor.op, TOGETHER):
                 self.mark(tensor, Reason.ELEMENTS)

@@ -104,12 +104,18 @@ inline Vec<T, kCount<X>> cast_of(X x) {
 /// Integers that do not hold a float are the least one, as the instructions of x86 make them; also where GCC would know better.
 template <class T, class X>
 inline Vec<T, kCount<X>> integer_of(X x) {
-  constexpr Element<X> kLimit = sizeof(T) == 8 ? 0x1p63 : 0x1p31;
-  const BitsOf<X> inside = (x >= -kLimit) & (x < kLimit);
-  const Vec<T, kCount<X>> whole = cast_of<T>(inside ? x : X{});
-  return __builtin_convertvector(inside, Vec<T, kCount<X>>)
-             ? whole
-             : all_of<T, kCount<X>>(T{1} << (8 * sizeof(T) - 1));
+  if constexpr (std::is_same_v<T, std::int32_t> && std::is_same_v<X, V>) {
+    I y;
+    asm("vcvttps2dq %1, %0" : "=v"(y) : "v"(x));
+    return y;
+  } else {
+    constexpr Element<X> kLimit = sizeof(T) == 8 ? 0x1p63 : 0x1p31;
+    const BitsOf<X> inside = (x >= -kLimit) & (x < kLimit);
+    const Vec<T, kCount<X>> whole = cast_of<T>(inside ? x : X{});
+    return __builtin_convertvector(inside, Vec<T, kCount<X>>)
+               ? whole
+               : all_of<T, kCount<X>>(T{1} << (8 * sizeof(T) - 1));
+  }
 }
 template <class X>
 inline X narrowed(X x, int bits, bool is_signed) {
@@ -508,6 +514,17 @@ inline void scatter_row(const T* x, int count, int step, const Memory& memory, s
       return;
     }
   for (int i = 0; i < count; ++i) to[i] = joined_of<J>(to[i], x[i * step]);
+}
+
+/// Joins a row of memory to a row of another one; a place outside of the first reads NaN, one outside of the second is left out.
+template <class J>
+inline void pass_row(const Memory& from, std::int64_t place, const Memory& to, std::int64_t target,
+                     int count) {
+  if (!is_inside(target, to.rows)) return;
+  float* const y = row_at<float>(to, target);
+  const float* const x = is_inside(place, from.rows) ? row_at<float>(from, place) : nullptr;
+  for (int i = 0; i < count; i += kLanes)
+    store(y + i, J::join(load(y + i), x ? load(x + i) : all(NAN)));  // rows are whole vectors
 }
 
 /// Places of the K least of W numbers, in order.
