@@ -51,8 +51,38 @@ LONGEST = 40.0  # seconds of a kind on the GPU
 # ---- without a GPU
 
 
+def networks():
+    """{name: Kind} of our applications."""
+    from tensoa.merging import network as merging
+    from tensoa.tracking import interaction_network as tracking
+    from width_models import Kind, block
+
+    found = {}
+    for name, kind, weights, nodes, edges in (
+        ("network of track", tracking, "interaction_network", 3, 4),
+        ("network of merge", merging, "fragment_network", 29, 7),
+    ):
+        columns = [block("x", nodes), block("edges", 2, "int64", 1, "columns"), block("edge_attr", edges, collection=1)]
+        module = kind.load(ROOT / "models" / f"{weights}.safetensors")
+        found[name] = Kind(module, columns, [block("score", 1, collection=1)])
+    return found
+
+
+def data(binding, rows, seed):
+    """(planes of the input blocks, tensors of the model, empty planes of the outputs)"""
+    draw = np.random.default_rng(seed)
+    planes, tensors = [], []
+    for one in binding.inputs:
+        name = str(one.column_dtype).removeprefix("torch.")
+        shape = (max(one.places) + 1, rows[one.collection])
+        found = draw.normal(size=shape) if "float" in name else draw.integers(0, min(rows.values()), shape)
+        found = found.astype(name)
+        planes.append(found)
+        tensors.append(one.tensor(torch.from_numpy(np.ascontiguousarray(found[one.places]))).contiguous())
+    return planes, tensors
+
+
 def kinds():
-    from two_compilers import networks
     from wide_models import all_kinds
 
     try:
@@ -91,7 +121,6 @@ def prepared(name, architecture):
     from tensoa.compiler.typed.frontend import capture
     from tensoa.compiler.typed.passes import simplified
     from tensoa.package import fused
-    from two_compilers import data
 
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)

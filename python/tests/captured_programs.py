@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules through the front end of torch.export: row programs, and what they give beside the module in float64."""
 
+import copy
+
 import numpy as np
 import torch
 from torch import nn
 
 import row_programs
 from bindings import block, bound
-from cpu_programs import RUNNABLE, Blocks, compiled
+from everywhere import Everywhere
 from tensoa.binding.columns import Columns, as_double
 from tensoa.binding.model import result_rows, with_examples
 from tensoa.compiler import passes
@@ -96,9 +98,13 @@ def assert_same(function, inputs, widths, rows=(37, 111), collections=None, numb
     return check(Results(function, **members), bound(inputs, outputs), rows, numbers)
 
 
-def assert_runs(program, folder, tolerance=2e-5):
-    """The program of one collection, compiled, gives what row_programs.py gives, at few and many rows."""
-    for level in RUNNABLE:
-        library = compiled(program, folder, level)
-        for rows in FEW_AND_MANY:
-            Blocks(program, [rows], seed=rows).check(library, tolerance)
+def assert_runs(module, columns, folder, tolerance=2e-5):
+    """Compiled, it gives what the module gives in float64, at few and many rows."""
+    for where, tensors, results in Everywhere(module, columns, folder).results(FEW_AND_MANY):
+        wide = [as_double(one) for one in tensors]
+        with torch.no_grad():
+            truth = columns.results(columns.value(copy.deepcopy(module).double(), wide))
+        for one, got, right in zip(columns.outputs, results, truth):
+            right = one.planes(right)
+            largest = right.abs().max().item() if right.numel() else 0.0
+            torch.testing.assert_close(got.double(), right.double(), rtol=tolerance, atol=tolerance * largest, msg=where)

@@ -12,9 +12,10 @@ import cuda_programs
 from cpu_programs import RUNNABLE
 from tensoa.binding.columns import Columns, collections_of
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import lift, passes, stages
-from tensoa.compiler.backends import cpu, cuda
+from tensoa.compiler import lift, passes, routes, stages
+from tensoa.compiler.backends import cuda
 from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.typed import cpu
 from tensoa.package import fused
 
 ROWS = (1, 7, 100)  # of both layouts of CPUs
@@ -34,7 +35,7 @@ class Everywhere:
         self.rules = result_rows(module, self.binding, "cpu")
         exported = torch_export.exported_program(module, self.binding)
         self.program = torch_export.row_program(exported, self.binding, self.rules)
-        source = cpu.generate(self.program, stages.plan(self.program))
+        source = routes.for_cpu(exported, self.binding, self.rules).source
         self.runs = {}
         for level in RUNNABLE:
             cpu.build(source, level, folder / f"{level}.so")

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +29,11 @@ from torch.nn import functional as f
 
 import cuda_programs
 from bindings import GRAPH, block, bound
-from tensoa.compiler import ir, passes, stages
-from tensoa.compiler.backends import cpu, cuda
-from tensoa.compiler.backends.cpu import library
+from tensoa.compiler import ir, passes, routes, stages
+from tensoa.compiler.backends import cuda
 from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.typed import cpu
+from tensoa.compiler.typed.cpu import library
 from tensoa.package import fused
 
 # ---- functions of numbers
@@ -252,13 +254,23 @@ def of_graphs(seeds):
 # ---- as programs
 
 
+@dataclass(frozen=True)
+class Program:
+    """`rows`: the row program, of kernels for GPUs; `cpu`: the C++ for CPUs."""
+
+    rows: ir.Program
+    cpu: routes.CpuProgram
+
+
 def program_of(module, inputs, parts):
-    """The row program; output i has the rows of collection i. Each part of it is an output of its own."""
+    """Output i has the rows of collection i. Each part of it is an output of its own."""
     outputs = [block(f"y{i}", sum(width for _, width in widths), collection=i) for i, widths in enumerate(parts)]
     binding = bound(inputs, outputs)
     rules = [{"collection": i} for i in range(len(outputs))]
-    program = passes.simplify(torch_export.capture(torch_export.exported_program(module.eval(), binding), binding, rules))
-    return ir.Program(program.domains, [part for output in program.outputs for part in taken_apart(output)])
+    exported = torch_export.exported_program(module.eval(), binding)
+    rows = passes.simplify(torch_export.capture(exported, binding, rules))
+    rows = ir.Program(rows.domains, [part for output in rows.outputs for part in taken_apart(output)])
+    return Program(rows, routes.for_cpu(exported, binding, rules))
 
 
 def taken_apart(output):
@@ -294,11 +306,11 @@ class Compiled:
     """A program made quickly, for the CPU; run(planes of each input, rows) gives each output block, [rows, planes]."""
 
     def __init__(self, program, folder):
-        self.program = program
+        self.program = program.rows
         flags, path = library.FLAGS, Path(tempfile.mkdtemp(dir=folder)) / "program.so"
         library.FLAGS = ["-O1" if flag == "-O3" else flag for flag in flags]
         try:
-            cpu.build(cpu.generate(program, stages.plan(program)), "x86-64-v3", path)
+            cpu.build(program.cpu.source, "x86-64-v3", path)
         finally:
             library.FLAGS = flags
         self.call = fused.load(path)
@@ -313,7 +325,7 @@ class CompiledForGpu:
     """The same for a GPU, run on the CPU."""
 
     def __init__(self, program, folder):
-        self.program = program = passes.unrolled(program)
+        self.program = program = passes.unrolled(program.rows)
         made = cuda.generate(program, stages.plan(program))
         (self.loaded,) = cuda_programs.on_cpu([made], tempfile.mkdtemp(dir=folder))
 

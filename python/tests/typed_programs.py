@@ -7,7 +7,6 @@ import ctypes
 import numpy as np
 
 from cpu_programs import GUARD, RUNNABLE, Block
-from tensoa.compiler.backends import cpu as today
 from tensoa.compiler.typed import cpu
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.operations import storage
@@ -19,7 +18,7 @@ class Library:
         self.program = program
         path = folder / f"{name}.so"
         self.source = cpu.generate(simplified(program))
-        today.build(self.source, level or RUNNABLE[0], path)
+        cpu.build(self.source, level or RUNNABLE[0], path)
         self.library = ctypes.CDLL(str(path))
         self.library.tensoa_program_workspace.restype = ctypes.c_int64
 

@@ -14,10 +14,11 @@ import torch
 
 from tensoa.binding.columns import Columns
 from tensoa.compiler import lift, passes, stages
-from tensoa.compiler.backends import cpu, cuda
+from tensoa.compiler.backends import cuda
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.ir import Program
+from tensoa.compiler.typed import cpu
 from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
 
 if TYPE_CHECKING:

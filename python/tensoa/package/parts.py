@@ -24,11 +24,12 @@ from torch import nn
 from tensoa.binding import Binding
 from tensoa.command import step
 from tensoa.compiler import routes
-from tensoa.compiler.backends import cpu
 from tensoa.compiler.backends.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
 from tensoa.compiler.parts import Limits, Part, Partition, Tensor, name_of
+from tensoa.compiler.typed import cpu
+from tensoa.compiler.typed.program import Program
 from tensoa.package.fused import FOLDER, Files, check_weights, cuda_files, kernels_for_cuda
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 
@@ -179,8 +180,8 @@ def _described(part: Part[Any], stages: list[str], *code: bytes) -> FusedPart:
     return FusedPart(name, len(part.inputs), outputs, domains, stages)
 
 
-def _built_for_cpu(part: Part[Any], flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
-    program = routes.of_part(part.program)
+def _built_for_cpu(part: Part[Program], flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
+    program = routes.of_program(part.program)
     source = program.source
     made = _described(part, program.stages, source.text.encode(), source.weights)
     name, loaded = made.name, _parts[made.name]

@@ -5,6 +5,7 @@ whose kernels, on a CPU, give what the model gives in float64.
 """
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,15 +18,15 @@ import cuda_programs
 import row_programs
 from bindings import block, bound
 from captured_programs import Results, assert_same, captured, check
-from cpu_programs import RUNNABLE, columns, levels, needs_level
+from cpu_programs import RUNNABLE, columns, needs_level
 from everywhere import Everywhere
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import ir, lift, passes, stages
-from tensoa.compiler.backends import cpu, cuda
-from tensoa.compiler.backends.processors import runs_here
+from tensoa.compiler import ir, lift, passes, routes, stages
+from tensoa.compiler.backends import cuda
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import exported_program, row_program
+from tensoa.compiler.frontends.torch_export import exported_program
 from tensoa.compiler.ir import Output, Program
+from tensoa.compiler.typed import cpu
 from tensoa.package import fused
 from tensoa.package.checks import validate
 from wide_models import AllHits, AllNeighbours, all_kinds
@@ -172,15 +173,11 @@ def module_of(name):
     return module, with_examples(module, bound([block("x", WIDTH)], [block("y", width)])), width
 
 
-def on_cpu(program, folder, level=None):
-    if not RUNNABLE:
-        pytest.skip("no CPU of level x86-64-v3 here")
-    library = cpu_programs.compiled(program, folder, level or RUNNABLE[0])
-    return lambda blocks, rows: library.run([(one.ctypes.data, one.shape[1]) for one in blocks], rows)
-
-
-def on_narrow_cpu(program, folder):
-    return on_cpu(program, folder, "x86-64-v3")
+def on_cpu(module, binding, folder, level):
+    made = routes.for_cpu(exported_program(module, binding), binding, result_rows(module, binding, "cpu"))
+    cpu.build(made.source, level, folder / "program.so")
+    load = fused.load(folder / "program.so")
+    return lambda blocks, rows: load(SimpleNamespace(blocks=[(one.ctypes.data, one.shape[1]) for one in blocks]), rows)
 
 
 def kernels_on_cpu(program, folder):
@@ -191,10 +188,6 @@ def kernels_on_cpu(program, folder):
         made.bind([type("Block", (), {"address": one.ctypes.data, "pitch": one.shape[1]}) for one in blocks], rows)()
 
     return run
-
-
-PROCESSORS = [on_cpu, on_narrow_cpu, kernels_on_cpu]
-processors = pytest.mark.parametrize("processor", PROCESSORS)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -226,11 +219,11 @@ def check_runs(run, name, exact, width, rows_of):
         np.testing.assert_allclose(y.T, truth, rtol=2e-5, atol=2e-5 * np.abs(truth).max())
 
 
+@needs_level
 @pytest.mark.parametrize("name", MODELS)
 def test_programs_give_what_the_model_gives_in_float64(name, tmp_path):
     module, binding, width = module_of(name)
-    program = passes.simplify(captured(module, binding))
-    check_runs(on_cpu(program, tmp_path), name, module.double(), width, ROWS)
+    check_runs(on_cpu(module, binding, tmp_path, RUNNABLE[0]), name, module.double(), width, ROWS)
 
 
 @needs_level
@@ -250,12 +243,17 @@ def test_an_extreme_of_what_is_no_number_is_none(tmp_path):
         torch.testing.assert_close(got.T, module(x), equal_nan=True, msg=where)
 
 
-@pytest.mark.parametrize("processor", PROCESSORS[1:])
+@pytest.mark.parametrize("processor", ["a narrow CPU", "kernels"])
 @pytest.mark.parametrize("name", ["written out", "encoder, mask", "distances", "extremes"])
 def test_other_processors_give_it_too(processor, name, tmp_path):
     module, binding, width = module_of(name)
-    program = passes.simplify(captured(module, binding))
-    check_runs(processor(program, tmp_path), name, module.double(), width, ROWS[:-1])
+    if processor == "kernels":
+        run = kernels_on_cpu(passes.simplify(captured(module, binding)), tmp_path)
+    elif RUNNABLE:
+        run = on_cpu(module, binding, tmp_path, "x86-64-v3")
+    else:
+        pytest.skip("no CPU of level x86-64-v3 here")
+    check_runs(run, name, module.double(), width, ROWS[:-1])
 
 
 # ---- programs of their own
@@ -282,14 +280,13 @@ def results(run, program, inputs, rows):
     return [one.T for one in blocks[len(inputs) :]], truth
 
 
-@processors
-def test_a_mask_of_minus_infinity_and_large_scores(processor, tmp_path):
+def test_a_mask_of_minus_infinity_and_large_scores(tmp_path):
     """Nothing overflows, what is masked does not count, and where all is masked softmax gives NaN, torch's attention zero."""
     x, mask = columns(0, 0, range(4)), columns(0, 0, (4,))
     keys = ir.pack([(x, 0, 4), (mask, 0, 1)])
     score = (("dot", 0, 0, 4), ("key", 4), ("add", 0, 1))
     program = program_of(*(ir.attend(x, keys, x, score, weights) for weights in ("softmax", "safe")))
-    run = processor(program, tmp_path)
+    run = kernels_on_cpu(program, tmp_path)
     for scale in (1, 1e4, 1e18):
         numbers = np.random.default_rng(1).normal(size=(5, 150)).astype(np.float32)
         numbers[:4] *= np.float32(scale)
@@ -304,13 +301,12 @@ def test_a_mask_of_minus_infinity_and_large_scores(processor, tmp_path):
         assert np.isnan(plain).all() and (safe == 0).all()
 
 
-@processors
-def test_values_that_are_infinite_count_also_with_weights_of_zero(processor, tmp_path):
+def test_values_that_are_infinite_count_also_with_weights_of_zero(tmp_path):
     """0 * infinity is no number, and a score that is none is not one of minus infinity."""
     x, mask = columns(0, 0, range(3)), columns(0, 0, (3,))
     keys = ir.pack([(x, 0, 3), (mask, 0, 1)])
     program = program_of(ir.attend(x, keys, x, (("dot", 0, 0, 1), ("key", 3), ("add", 0, 1)), "safe"))
-    run = processor(program, tmp_path)
+    run = kernels_on_cpu(program, tmp_path)
     numbers = np.random.default_rng(3).normal(size=(4, 90)).astype(np.float32)
     numbers[3] = -np.inf
     numbers[1, 40] = np.inf  # a value that no score reads
@@ -321,19 +317,17 @@ def test_values_that_are_infinite_count_also_with_weights_of_zero(processor, tmp
     assert np.isnan(got).all()
 
 
-@processors
-def test_what_is_no_number_stays_so(processor, tmp_path):
+def test_what_is_no_number_stays_so(tmp_path):
     x = columns(0, 0, range(3))
     program = program_of(ir.attend(x, x, x, dot(3)), ir.attend(x, x, x, dot(3), "sum"))
     numbers = np.random.default_rng(2).normal(size=(3, 90)).astype(np.float32)
     numbers[0, 77] = np.nan
-    got, _ = results(processor(program, tmp_path), program, [numbers], [90])
+    got, _ = results(kernels_on_cpu(program, tmp_path), program, [numbers], [90])
     assert all(np.isnan(one).all() for one in got)
 
 
-@processors
 @pytest.mark.parametrize("count", [1, 3, 20])
-def test_equal_distances_give_the_first_rows_and_missing_rows_none(processor, count, tmp_path):
+def test_equal_distances_give_the_first_rows_and_missing_rows_none(count, tmp_path):
     """Few different numbers, of both signs of zero, infinities and NaN: the order is exact."""
     x = columns(0, 0, (0,))
     score = (("query", 0), ("key", 0), ("mul", 0, 1))
@@ -341,7 +335,7 @@ def test_equal_distances_give_the_first_rows_and_missing_rows_none(processor, co
     values = [ir.nearest(x, x, one, count, is_largest) for one in (score, key_alone) for is_largest in (False, True)]
     there = [ir.gather(x, ir.row(value, count - 1)) for value in values]
     program = program_of(*values, *there)
-    run = processor(program, tmp_path)
+    run = kernels_on_cpu(program, tmp_path)
     some = np.array([0.0, -0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan], np.float32)
     for rows in (1, 2, 9, 16, 17, 130):
         numbers = np.random.default_rng(rows).choice(some, (1, rows))
@@ -351,13 +345,12 @@ def test_equal_distances_give_the_first_rows_and_missing_rows_none(processor, co
         assert rows >= count or (got[0][:, rows:] == -1).all()
 
 
-@processors
-def test_rows_of_one_collection_among_those_of_another(processor, tmp_path):
+def test_rows_of_one_collection_among_those_of_another(tmp_path):
     x, other = columns(0, 0, range(6)), columns(1, 1, range(6))
     heads = [ir.attend(x, other, ir.pack([(other, 1, 5)]), dot(3), weights, 2) for weights in ("softmax", "sum")]
     near = ir.nearest(x, other, (("distance", 0, 0, 6),), 2)
     program = program_of(*heads, near, ir.gather(other, ir.row(near, 1)), domains=("hits", "clusters"))
-    run = processor(program, tmp_path)
+    run = kernels_on_cpu(program, tmp_path)
     for rows in ((20, 0), (0, 20), (1, 70), (70, 1), (33, 130)):
         inputs = [np.random.default_rng(i).normal(size=(6, n)).astype(np.float32) for i, n in enumerate(rows)]
         got, truth = results(run, program, inputs, rows)
@@ -366,8 +359,7 @@ def test_rows_of_one_collection_among_those_of_another(processor, tmp_path):
 
 
 @pytest.mark.parametrize("widths", [(1, 1), (3, 1), (1, 20), (40, 33)], ids=str)
-@processors
-def test_widths(processor, widths, tmp_path):
+def test_widths(widths, tmp_path):
     inner, width = widths
     x, v = columns(0, 0, range(inner)), columns(0, 0, range(width))
     sums = ir.scatter(v, cpu_programs.index(0, 1, 0), 0)  # as values, in memory that rows are added to
@@ -375,21 +367,19 @@ def test_widths(processor, widths, tmp_path):
     program = Program(("rows",), [Output(2 + i, tuple(range(value.width)), value) for i, value in enumerate(values)])
     draw = np.random.default_rng(5)
     inputs = [draw.normal(size=(max(widths), 70)).astype(np.float32), draw.integers(0, 70, (1, 70)).astype(np.int32)]
-    got, truth = results(processor(program, tmp_path), program, inputs, [70])
+    got, truth = results(kernels_on_cpu(program, tmp_path), program, inputs, [70])
     for one, right in zip(got, truth):
         np.testing.assert_allclose(one, right, rtol=2e-5, atol=2e-5 * np.abs(right).max())
 
 
-@pytest.mark.skipif(not any(runs_here(level) for level in cpu.LEVELS), reason="no CPU of level x86-64-v3 here")
+@needs_level
 @pytest.mark.parametrize("name", ["attention of all rows", "neighbours of all rows"])
 def test_packages_are_checked_with_as_few_rows_as_the_model_takes(name, tmp_path):
     kind = all_kinds()[name]
     module = kind.module.eval()
     binding = with_examples(module, kind.binding())
     rules = result_rows(module, binding, "cpu")
-    program = row_program(exported_program(module, binding), binding, rules)
-    level = next(level for level in cpu.LEVELS if runs_here(level))
-    cpu.build(cpu.generate(program, stages.plan(program)), level, tmp_path / "program.so")
+    cpu.build(routes.for_cpu(exported_program(module, binding), binding, rules).source, RUNNABLE[0], tmp_path / "program.so")
     found = validate(fused.load(tmp_path / "program.so"), module, binding, rules, is_whole=True)
     normal = [check.rows[0] for check in found if check.numbers == "normal"]
     assert normal == ([33, 1000] if "neighbours" in name else [1, 2, 33, 1000])
@@ -439,13 +429,6 @@ def test_stages_say_what_reads_all_rows():
     x = columns(0, 0, range(4))
     program = program_of(ir.attend(x, x, x, dot(2), times=2), ir.nearest(x, x, dot(4), 3))
     assert stages.describe(stages.plan(program).stages[-1]) == "2 x attend 2 -> 2, least 3 of all rows"
-
-
-@levels
-def test_nothing_of_it_is_read_for_no_rows(level, tmp_path):
-    x = columns(0, 0, range(4))
-    program = program_of(ir.attend(x, x, x, dot(4)), ir.nearest(x, x, dot(4), 3))
-    results(on_cpu(program, tmp_path, level), program, [np.zeros((4, 0), np.float32)], [0])
 
 
 @pytest.mark.parametrize(

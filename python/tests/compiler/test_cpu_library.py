@@ -3,6 +3,7 @@
 """From C++ to a library, and a compiler that does not come to an end."""
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -14,63 +15,60 @@ import time
 import numpy as np
 import pytest
 
-from cpu_programs import (
-    RUNNABLE,
-    Blocks,
-    columns,
-    compiled,
-    needs_level,
-)
-from tensoa.compiler import ir, routes, stages
-from tensoa.compiler.backends import cpu
-from tensoa.compiler.backends.cpu import library
-from tensoa.compiler.backends.cpu.generate import FEATURES, LINES
+from cpu_programs import RUNNABLE, needs_level
+from tensoa.compiler import routes
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import Output, Program, apply, constant
+from tensoa.compiler.typed import build, cpu, interpret
+from tensoa.compiler.typed.cpu import library
+from tensoa.compiler.typed.cpu.target import X86_64
+from tensoa.compiler.typed.passes import simplified
+from tensoa.compiler.typed.program import Output, Program
+from tensoa.dtypes import DTYPES, FLOAT32
 from tensoa.errors import InputError
-from tensoa.package import fused
+from typed_programs import Library
 
 pytestmark = needs_level
 
 
+def hits(planes, dtype=FLOAT32, block=0):
+    return build.column(block, range(planes), dtype, ("hits", planes))
+
+
+def program_of(*values):
+    """Each value is an output block of its own, from block 5 on."""
+    return Program(("hits",), tuple(Output(5 + i, range_of(value), value, value.dtype) for i, value in enumerate(values)))
+
+
+def range_of(value):
+    return tuple(range(int(np.prod(value.inner))))
+
+
+def source_of(*values):
+    return cpu.generate(simplified(program_of(*values)))
+
+
 def test_libraries_need_libm_and_libc_only(tmp_path):
-    x = columns(0, 0, (0,))
-    program = Program(("rows",), [Output(1, (0,), apply("sin", x))])
-    compiled(program, tmp_path, RUNNABLE[0])
-    text = subprocess.run(["objdump", "-p", tmp_path / f"{RUNNABLE[0]}.so"], capture_output=True, text=True).stdout
+    cpu.build(source_of(build.apply("sin", hits(1))), RUNNABLE[0], tmp_path / "p.so")
+    text = subprocess.run(["objdump", "-p", tmp_path / "p.so"], capture_output=True, text=True).stdout
     needed = {line.split()[1] for line in text.splitlines() if "NEEDED" in line}
     assert needed <= {"libm.so.6", "libc.so.6"}
 
 
-@pytest.mark.parametrize(
-    "make, words",
-    [
-        (lambda x: apply("gamma", x), "no function 'gamma'"),
-        (lambda x: columns(0, 0, (0,), "complex64"), "a column of complex64, expected one of bool"),
-    ],
-)
-def test_what_cannot_be_generated_is_named(make, words, monkeypatch):
-    monkeypatch.delenv("TENSOA_VERIFY_IR")  # which would refuse it earlier
-    program = Program(("rows",), [Output(1, (0,), make(columns(0, 0, (0,))))])
-    with pytest.raises(InputError, match=words):
-        cpu.generate(program, stages.plan(program))
-
-
-def test_a_program_that_would_take_long_to_compile_is_not_fused(monkeypatch):
-    x = columns(0, 0, range(3))
-    values = [apply("sin", apply("add", x, constant(0, [i, 0, 0]))) for i in range(LINES)]
-    program = Program(("rows",), [Output(1 + i, (0, 1, 2), value) for i, value in enumerate(values)])
-    with pytest.raises(NotFused, match=f"the size of its code: .* lines, at most {LINES} are compiled"):
-        cpu.generate(program, stages.plan(program))
-    wide = apply("exp", columns(0, 0, range(FEATURES + 1)))
-    program = Program(("rows",), [Output(1, (0,), ir.reduce("sum", wide))])
-    with pytest.raises(NotFused, match=f"numbers for a row at a time, at most {FEATURES} are held"):
-        cpu.generate(program, stages.plan(program))
-    monkeypatch.setattr(sys.modules[cpu.generate.__module__], "MOST_WEIGHT", 1 << 20)
-    table = np.zeros((1 << 19, 1), np.float32)
-    program = Program(("rows",), [Output(1, (0,), ir.lookup(ir.index(0, 0, 0), table))])
+def test_a_program_that_would_take_long_to_compile_is_not_fused():
+    values, value = [], hits(3)
+    for i in range(40):
+        value = build.scan("sum", build.apply("sin", build.apply("add", value, build.filled(i, FLOAT32, value.shape))), 1)
+        values.append(value)
+    few = dataclasses.replace(X86_64, lines=100)
+    with pytest.raises(NotFused, match="the size of its code: .* lines, at most 100 are compiled"):
+        cpu.generate(simplified(program_of(*values)), few)
+    wide = build.scan("sum", hits(X86_64.row_bytes // 4 + 1), 1)
+    with pytest.raises(NotFused, match=f"bytes for a row at a time, at most {X86_64.row_bytes} are held"):
+        source_of(wide)
+    table = build.constant(np.zeros(1 << 19), FLOAT32)
+    looked_up = build.gather(table, hits(1, DTYPES["int64"]), [None])
     with pytest.raises(NotFused, match="[0-9]+ MiB of weights, at most 1 MiB are linked into a library"):
-        cpu.generate(program, stages.plan(program))
+        cpu.generate(simplified(program_of(looked_up)), dataclasses.replace(X86_64, weight_bytes=1 << 20))
 
 
 @pytest.mark.skipif(not RUNNABLE, reason="no CPU of level x86-64-v3 here")
@@ -79,17 +77,16 @@ def test_a_compiler_is_found_from_where_it_was_named(tmp_path, monkeypatch):
     (tmp_path / "compiler").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CXX", "./compiler")
-    program = Program(("rows",), [Output(1, (0,), apply("sin", columns(0, 0, (0,))))])
-    cpu.build(cpu.generate(program, stages.plan(program)), "x86-64-v3", "program.so")
+    cpu.build(source_of(build.apply("sin", hits(1))), "x86-64-v3", "program.so")
     assert (tmp_path / "program.so").exists()
 
 
-def test_a_chain_that_is_too_long_to_follow_is_not_fused(tmp_path):
-    value = columns(0, 0, (0,))
-    for _ in range(5000):
-        value = apply("sin", value)
+def test_a_chain_that_is_too_long_to_follow_is_not_fused():
+    value = build.column(0, (0,), FLOAT32, ("rows0", 1))
+    for _ in range(3000):
+        value = build.apply("sin", value)
     with pytest.raises(NotFused, match="an unexpected error .RecursionError"):
-        fused.for_cpu(routes.of_rows(Program(("rows",), [Output(1, (0,), value)])), set(), None, tmp_path)
+        routes.of_program(Program(("rows0",), (Output(1, (0,), value, FLOAT32),)))
 
 
 SLOW = "int f(int x) {" + "".join(f"if (x == {i}) x = x * x + {i};" for i in range(40000)) + "return x; }"
@@ -144,7 +141,7 @@ def test_a_compiler_ends_with_the_process_that_started_it(number, tmp_path):
     (tmp_path / "temporary").mkdir()
     package = str(pathlib.Path(cpu.__file__).parents[4])
     code = (
-        "import sys; from tensoa.compiler.backends import cpu; "
+        "import sys; from tensoa.compiler.typed import cpu; "
         "cpu.build(cpu.Source(open(sys.argv[1]).read()), 'x86-64-v3', sys.argv[2])"
     )
     exporter = subprocess.Popen(
@@ -181,21 +178,20 @@ def test_other_compilers_make_programs_with_the_same_numbers(name, tmp_path, mon
     else:
         monkeypatch.setenv("CXX", name)
     random = np.random.default_rng(0)
-    x, y = columns(0, 0, range(20)), columns(0, 1, range(20), "float64")
-    hidden = apply("relu", ir.linear(x, random.normal(size=(33, 20)).astype("f4"), random.normal(size=33).astype("f4")))
-    values = [
-        ir.norm(apply("exp", x), None, None, 1e-5),
-        ir.reduce("mean", hidden),
-        ir.order(x, 3),
-        ir.linear(hidden, random.normal(size=(2, 33)).astype("f4"), None),
-        apply("erf", y),
-        apply("tanh", x),
-    ]
-    program = Program(("rows",), [Output(2 + i, range(value.width), value) for i, value in enumerate(values)])
+    x, y = hits(20), hits(20, DTYPES["float64"], 1)
+    weight = build.constant(random.normal(size=(33, 20)), FLOAT32)
+    hidden = build.apply("relu", build.contract(x, weight, "rk", "ok", "ro"))
+    values = [build.apply("exp", x), hidden, build.sort(x, 1, 3), build.apply("erf", y), build.reduce("max", hidden, [1])]
+    program = program_of(*values)
     for level in RUNNABLE:
-        made = compiled(program, tmp_path, level)
+        made = Library(program, tmp_path, level, name=level)
         for rows in (1, 7, 100):
-            Blocks(program, [rows]).check(made)
+            blocks = enumerate(("f4", "f8"))
+            planes = {(block, i): random.normal(size=rows).astype(dtype) for block, dtype in blocks for i in range(20)}
+            truth = interpret.interpret(program, planes, [rows])
+            for output, got in zip(program.outputs, made.run(planes, [rows]).values()):
+                right = truth[program.outputs.index(output)].reshape(rows, -1).T
+                np.testing.assert_allclose(got, right, rtol=2e-5, atol=2e-5)
 
 
 def test_the_first_compiler_that_is_there_is_taken(tmp_path, monkeypatch):

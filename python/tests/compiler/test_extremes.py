@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-import cpu_programs
 import cuda_programs
 import row_programs
 from bindings import block, bound
 from captured_programs import captured
-from cpu_programs import RUNNABLE, columns, dense, index
+from cpu_programs import columns, dense, index
 from random_programs import hard_numbers
 from tensoa.compiler import passes, stages
 from tensoa.compiler.backends import cuda
@@ -76,13 +75,6 @@ def inputs_of(rows, seed, is_sorted=False, is_hard=True):
     return [*(part.astype(np.float32) for part in numbers), at.astype(INTEGERS)]
 
 
-def on_cpu(program, folder, with_totals):
-    if not RUNNABLE:
-        pytest.skip("no CPU of level x86-64-v3 here")
-    library = cpu_programs.compiled(program, folder, RUNNABLE[0])
-    return lambda blocks, rows: library.run([(one.ctypes.data, one.shape[1]) for one in blocks], rows)
-
-
 def kernels_on_cpu(program, folder, with_totals):
     (made,) = cuda_programs.on_cpu([cuda.generate(program, stages.plan(program, with_totals=with_totals))], folder)
 
@@ -117,7 +109,7 @@ def results(program, run, inputs, rows):
     return [blocks[output.block][list(output.planes)].T for output in program.outputs], truth
 
 
-PROCESSORS = [pytest.param(on_cpu, False, id="cpu")]
+PROCESSORS = []
 for make, name in ((kernels_on_cpu, "kernels on a cpu"), (on_a_gpu, "gpu")):
     PROCESSORS += [pytest.param(make, False, id=name), pytest.param(make, True, id=f"{name}, with totals")]
 
@@ -146,7 +138,7 @@ def test_layers_and_sums_beside_extremes(processor, with_totals, tmp_path):
             np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max(initial=1.0))
 
 
-@pytest.mark.parametrize("processor", [on_cpu, kernels_on_cpu, on_a_gpu])
+@pytest.mark.parametrize("processor", [kernels_on_cpu, on_a_gpu])
 def test_no_edge_gives_the_start_and_a_number_that_is_none_stays_so(processor, tmp_path):
     """Of zeros of both signs one is chosen, and infinities are numbers."""
     at, edges = index(1, 2, 0, INTEGERS), columns(1, 1, (0, 1))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Indices that name no row, on the CPU and on the GPU: one rule, that of row_programs.py. NaN is read, nothing is
+"""Indices that name no row, on the GPU: one rule, that of row_programs.py. NaN is read, nothing is
 added, and the next call is as good as any.
 """
 
@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-import cpu_programs
 import cuda_programs
 import row_programs
-from cpu_programs import RUNNABLE, columns, dense, index
+from cpu_programs import columns, dense, index
 from tensoa.compiler.ir import Program, Value, apply, gather, linear, pack, scatter
 from test_cuda import compiled
 
@@ -64,20 +63,6 @@ def planes_of(program, block):
     return 1 + max(place for output in program.outputs if output.block == block for place in output.planes)
 
 
-def on_cpu(program, folder):
-    if not RUNNABLE:
-        pytest.skip("no CPU of level x86-64-v3 here")
-    library = cpu_programs.compiled(program, folder, RUNNABLE[0])
-
-    def run(inputs):
-        outputs = [np.zeros((planes_of(program, 5 + i), rows), np.float32) for i, rows in enumerate((NODES, EDGES))]
-        blocks = [np.ascontiguousarray(block) for block in [*inputs, *outputs]]
-        library.run([(block.ctypes.data, block.shape[1]) for block in blocks], (NODES, EDGES))
-        return blocks
-
-    return run
-
-
 def on_gpu(precision, with_totals=False):
     def make(program, _):
         if not torch.cuda.is_available():
@@ -97,7 +82,6 @@ def on_gpu(precision, with_totals=False):
 
 
 PROCESSORS = {
-    "on_cpu": (on_cpu, 2e-5),
     "on_gpu, ieee": (on_gpu("ieee"), 2e-5),
     "on_gpu, tf32x3": (on_gpu("tf32x3"), 2e-5),
     "on_gpu, tf32": (on_gpu("tf32"), 5e-2),

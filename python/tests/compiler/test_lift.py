@@ -15,6 +15,7 @@ import row_programs
 from tensoa.compiler import ir, lift, stages
 from tensoa.compiler.backends import cuda
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.frontends import torch_export
 from tensoa.compiler.ir import Output, Program, Value
 from tensoa.compiler.ir.program import ARGUMENT
 from tensoa.package import fused
@@ -105,10 +106,16 @@ def expect_equal(got, want, what):
     assert np.nanmax(np.abs(got - want), initial=0) <= 3e-6 * max(1.0, np.nanmax(np.abs(want), initial=0)), what
 
 
+def row_program_of(kind, device="cpu"):
+    """(columns, the program for a device)"""
+    _, columns_of, rules, exported = traced(kind)
+    return columns_of, torch_export.row_program(exported, columns_of, rules, device)
+
+
 @pytest.fixture(scope="module")
 def models():
     kinds = all_kinds()
-    return {name: traced(kinds[name], "cuda")[3] for name in MODELS}
+    return {name: row_program_of(kinds[name], "cuda")[1] for name in MODELS}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -287,7 +294,7 @@ SHARED = {
 @pytest.mark.parametrize("with_totals", [False, True])
 @pytest.mark.parametrize("name", SHARED)
 def test_what_others_read_too_is_right_in_parts(name, with_totals, tmp_path):
-    _, columns_of, _, program = traced(SHARED[name])
+    columns_of, program = row_program_of(SHARED[name])
     lifted = lift.lifted(program)
     assert program.lifted == () and lifted.lifted
     (loaded,) = cuda_programs.on_cpu([cuda.generate(lifted, stages.plan(lifted, with_totals), "ieee")], tmp_path)
@@ -313,6 +320,6 @@ def test_what_others_read_too_is_right_in_parts(name, with_totals, tmp_path):
 
 def test_too_many_buffers_are_not_fused():
     kind = Kind(OfSets(70), [block("x", 210), block("k", 70, "int64")], [block("y", 2)])
-    program = traced(kind)[3]
+    program = row_program_of(kind)[1]
     with pytest.raises(NotFused, match="what lies between its kernels: 7[0-9] buffers, at most 64 are possible"):
         fused.for_cuda(program, "tf32x3", deterministic=False)

@@ -3,17 +3,15 @@
 """The order of elements inside a row, elements taken by it, and distances between them: against the module in float64, and
 compiled."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from bindings import block, bound
-from captured_programs import FEW_AND_MANY, Results, assert_runs, assert_same, captured
-from cpu_programs import RUNNABLE, Blocks, columns, compiled, levels, needs_level
-from tensoa.compiler import ir, passes
+from captured_programs import Results, assert_runs, assert_same, captured
+from cpu_programs import needs_level
+from everywhere import Everywhere
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.ir import Output, Program
 from tensoa.package import fused
 from wide_models import ParticleNet, Spline
 
@@ -68,52 +66,25 @@ def test_a_spline_flow_is_captured():
 @needs_level
 def test_particle_net_runs_at_few_and_many_rows(tmp_path):
     torch.manual_seed(3)
-    program = captured(ParticleNet(8, 3, (8,)).eval(), bound([block("x", 48)], [block("y", 2)]))
-    for level in RUNNABLE:
-        library = compiled(passes.simplify(program), tmp_path, level)
-        for rows in FEW_AND_MANY:
-            Blocks(program, [rows], seed=rows).check(library, 1e-4)
+    assert_runs(ParticleNet(8, 3, (8,)), bound([block("x", 48)], [block("y", 2)]), tmp_path, 1e-4)
 
 
 @needs_level
-@pytest.mark.parametrize("width, times, count", [(1, 3, 1), (5, 4, 2), (17, 1, 17), (33, 2, 7)])
-def test_the_order_of_groups_of_all_widths(width, times, count, tmp_path):
-    x = columns(0, 0, range(width * times))
-    least, largest = (ir.order(x, count, is_largest, times) for is_largest in (False, True))
-    values = [least, largest, ir.take(x, least, 1, times)]
-    if width > 1:
-        values.append(ir.take(x, ir.order(x, count, False), times))  # elements of several numbers
-    program = Program(("rows",), [Output(1 + i, range(value.width), value) for i, value in enumerate(values)])
-    assert_runs(program, tmp_path)
-
-
-@levels
 @pytest.mark.parametrize("rows", [1, 7, 100])
-def test_numbers_that_are_none_infinities_zeros_and_equal_ones_are_ordered_as_torch_does(rows, level, tmp_path):
-    x = columns(0, 0, range(8))
-    least, largest = (ir.take(x, ir.order(x, 8, is_largest)) for is_largest in (False, True))
-    outputs = [Output(1, range(8), least), Output(2, range(8), largest), Output(3, range(8), ir.order(x, 8))]
-    library = compiled(Program(("rows",), outputs), tmp_path, level)
-    some = torch.tensor([0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), float("nan"), -float("nan"), 1e-40, 3.0])
+def test_numbers_that_are_none_infinities_zeros_and_equal_ones_are_ordered_as_torch_does(rows, tmp_path):
+    def of_both_orders(m, x):
+        return x.sort(1).values, x.sort(1, descending=True).values
+
+    def fill(inputs):
+        some = torch.tensor([0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), float("nan"), -float("nan"), 1e-40, 3.0])
+        inputs[0].copy_(some[torch.randint(len(some), inputs[0].shape)])
+
     torch.manual_seed(rows)
-    given = some[torch.randint(len(some), (8, rows))].contiguous()
-    results = [torch.full((8, rows), 7.0) for _ in range(3)]
-    library.run([(tensor.data_ptr(), rows) for tensor in (given, *results)], [rows])
-    torch.testing.assert_close(results[0], given.sort(0).values, rtol=0, atol=0, equal_nan=True)
-    torch.testing.assert_close(results[1], given.sort(0, descending=True).values, rtol=0, atol=0, equal_nan=True)
-    assert torch.equal(results[2].long(), given.sort(dim=0, stable=True).indices)
-
-
-@levels
-def test_a_place_that_is_none_gives_no_number(level, tmp_path):
-    x, places = columns(0, 0, range(6)), columns(0, 1, range(2))
-    library = compiled(Program(("rows",), [Output(2, range(4), ir.take(x, places, 2))]), tmp_path, level)
-    for rows in (1, 20):
-        given = [np.arange(6 * rows, dtype=np.float32).reshape(6, rows), np.zeros((2, rows), np.float32)]
-        given[1][0, 0], given[1][1] = -1, 3
-        result = np.zeros((4, rows), np.float32)
-        library.run([(array.ctypes.data, rows) for array in (*given, result)], [rows])
-        assert np.isnan(result[:2, 0]).all() and np.isnan(result[2:]).all() and np.isfinite(result[:2, 1:]).all()
+    module = Results(of_both_orders)
+    made = Everywhere(module, bound([block("x", 8)], [block(name, 8) for name in "ab"]), tmp_path)
+    for where, (x,), results in made.results([rows], fill):
+        for got, right in zip(results, of_both_orders(module, x)):
+            torch.testing.assert_close(got.T, right, rtol=0, atol=0, equal_nan=True, msg=where)
 
 
 def test_programs_for_gpus_have_an_order_too():

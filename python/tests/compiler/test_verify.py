@@ -230,8 +230,7 @@ NOT_VISITED = {
         "take",
         "reduce",
     },  # rows have no layout; the next are lifted or copied, or one number
-    "Body": LIFTED | {"index", "row", "scatter"},  # where they are read; programs for CPUs have groups
-    "Kernel": {"index", "row", "scatter", "product", "take"},
+    "Kernel": {"index", "row", "scatter", "product", "take"},  # where they are read
 }
 
 

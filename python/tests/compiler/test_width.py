@@ -9,39 +9,48 @@ from unittest import mock
 
 import pytest
 
+from cpu_programs import RUNNABLE, needs_level
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import stages
-from tensoa.compiler.backends import cpu
-from tensoa.compiler.backends.processors import runs_here
+from tensoa.compiler import routes
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import exported_program, row_program
+from tensoa.compiler.typed import cpu
 from tensoa.package import fused
 from tensoa.package.checks import validate
 from width_models import Attention, DeepSets, Hits, Interaction, Kind, Recurrent, block, kinds, mlp
 
 KINDS = kinds()
-LEVEL = next((level for level in cpu.LEVELS if runs_here(level)), None)
 
 
-def traced(kind, device="cpu"):
-    """(module, binding, rules, program)"""
+def traced(kind):
+    """(module, binding, rules, exported program)"""
     module = kind.module.eval()
     columns = with_examples(module, kind.binding())
-    rules = result_rows(module, columns, "cpu")
-    return module, columns, rules, row_program(exported_program(module, columns), columns, rules, device)
+    return module, columns, result_rows(module, columns, "cpu"), exported_program(module, columns)
 
 
-def lines_of(program):
-    text = cpu.generate(program, stages.plan(program)).text
-    return len(text[len(cpu.kernel_text()) :].splitlines())
+def kernels_of(kind):
+    """The row program that is for GPUs."""
+    _, columns, rules, exported = traced(kind)
+    return row_program(exported, columns, rules, "cuda")
 
 
-@pytest.mark.skipif(LEVEL is None, reason="no CPU of level x86-64-v3 here")
+def program_of(kind):
+    _, columns, rules, exported = traced(kind)
+    return routes.for_cpu(exported, columns, rules)
+
+
+def lines_of(kind):
+    text = program_of(kind).source.text
+    return len(text[text.index("weights_at(std::int64_t at)") :].splitlines())
+
+
+@needs_level
 @pytest.mark.parametrize("name", ["DeepSets, 30 padded", "attention, pair bias", "interaction network"])
 def test_sets_inside_a_row_give_what_the_model_gives(name, tmp_path):
-    module, columns, rules, program = traced(KINDS[name])
+    module, columns, rules, exported = traced(KINDS[name])
     library = tmp_path / "program.so"
-    cpu.build(cpu.generate(program, stages.plan(program)), LEVEL, library)
+    cpu.build(routes.for_cpu(exported, columns, rules).source, RUNNABLE[0], library)
     found = validate(fused.load(library), module, columns, rules, is_whole=True)
     errors = [error for check in found if check.numbers == "normal" for error in check.relative_error.values()]
     assert len(errors) >= 4 and max(errors) < 2e-6
@@ -56,21 +65,20 @@ def test_code_does_not_grow_with_a_set(make, elements, width, outputs):
     def lines(k):
         module = make(**{"k": k, "p" if make is Interaction else "w": width})
         x = block("x", 1, kind="vector", element=(k * width,))
-        return lines_of(traced(Kind(module, [x], [block("y", outputs)]))[3])
+        return lines_of(Kind(module, [x], [block("y", outputs)]))
 
-    assert lines(elements) < min(120, 1.5 * lines(elements // 2))  # copies would be twice as many
+    assert lines(elements) < min(200, 1.5 * lines(elements // 2))  # copies would be twice as many
 
 
 def test_what_is_done_to_groups_is_told():
-    plan = stages.plan(traced(KINDS["attention, pair bias"])[3])
-    text = stages.describe(plan.stages[0])
-    for words in ("12 x linear 8 -> 32", "12 x layer norm 32", "4 x product 12 x 8 x 12", "48 x amax", "32 x mean"):
+    text = program_of(KINDS["attention, pair bias"]).stages[0]
+    for words in ("12 x linear 8 -> 32", "product 12 x 8 x 12", "max 12", "sum 12"):
         assert words in text
 
 
 def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
     module = Recurrent()
-    program = traced(Kind(module, [block("x", 1, kind="vector", element=(180,))], [block("y", 2)]))[3]
+    program = kernels_of(Kind(module, [block("x", 1, kind="vector", element=(180,))], [block("y", 2)]))
     with pytest.raises(NotFused, match=f"kernel of [0-9]+ operations, at most {fused.CUDA_OPERATIONS} are compiled"):
         fused.for_cuda(program, "tf32x3", deterministic=False)
 
@@ -78,7 +86,7 @@ def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
 def generated(name):
     """(what the manifest says, the program's parts in words) of a model for GPUs, without its code."""
     with mock.patch.object(fused.cuda, "compile", return_value=b""):
-        return fused.for_cuda(traced(KINDS[name], "cuda")[3], "tf32x3", deterministic=False)[0]
+        return fused.for_cuda(kernels_of(KINDS[name]), "tf32x3", deterministic=False)[0]
 
 
 def test_groups_are_rows_for_cuda_where_copies_would_be_long():
@@ -98,6 +106,6 @@ def test_groups_are_copies_for_cuda_where_these_are_few_or_no_longer(name):
 
 @pytest.mark.parametrize("width", [512, 1024])
 def test_a_linear_layer_that_is_too_wide_for_one_kernel_is_not_fused_for_cuda(width):
-    program = traced(Kind(mlp(16, width, width, 2), [block("x", 16)], [block("y", 2)]))[3]
+    program = kernels_of(Kind(mlp(16, width, width, 2), [block("x", 16)], [block("y", 2)]))
     with pytest.raises(NotFused, match=f"a linear layer of {width} x {width} weights"):
         fused.for_cuda(program, "tf32x3", deterministic=False)

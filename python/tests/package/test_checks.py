@@ -17,11 +17,14 @@ from tensoa.binding import examples
 from tensoa.binding.columns import NORMAL, SPECIAL, Columns
 from tensoa.binding.model import with_examples
 from tensoa.binding.real_rows import TIED
-from tensoa.compiler import stages
-from tensoa.compiler.backends import cpu, inductor
-from tensoa.compiler.backends.cpu import library
+from tensoa.compiler import routes
+from tensoa.compiler.backends import inductor
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
-from tensoa.compiler.frontends.torch_export import exported_program, row_program
+from tensoa.compiler.frontends.torch_export import exported_program
+from tensoa.compiler.typed import cpu
+from tensoa.compiler.typed.cpu import library
+from tensoa.compiler.typed.frontend import sums
+from tensoa.compiler.typed.frontend.values import apply
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.export import _by_inductor as of_inductor
@@ -570,14 +573,7 @@ def contracted(monkeypatch):
 
 def with_rough_means(monkeypatch):
     """A mean is the sum over the count, and no more."""
-    build = cpu.build
-
-    def spoiled(source, *args):
-        correction = "offset[v] = corrected(mean[v], offset[v]) * square[v];"
-        assert source.text.count(correction) == 1
-        build(source._replace(text=source.text.replace(correction, "offset[v] = V{};")), *args)
-
-    monkeypatch.setattr(cpu, "build", spoiled)
+    monkeypatch.setattr(sums, "deviation", lambda x, dims: apply("sub", x, sums.mean_of(x, dims, True)))
 
 
 def mass(_, x):
@@ -594,12 +590,12 @@ WIDE = "".join(chr(ord("A") + i) for i in range(40))
 def test_rows_as_real_data_has_them_find_what_random_ones_do_not(spoil, module, inputs, outputs, monkeypatch, tmp_path):
     columns = bind([block("x", inputs)], [block("preds", outputs)])
     rules = [{"collection": 0}]
-    program = row_program(exported_program(module.requires_grad_(False), columns), columns, rules)
+    exported = exported_program(module.requires_grad_(False), columns)
     level = next(level for level in cpu.LEVELS if cpu_flags().issuperset(CPU_FLAGS[level]))
 
     def check(kinds):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.so"
-        cpu.build(cpu.generate(program, stages.plan(program)), level, path)
+        cpu.build(routes.for_cpu(exported, columns, rules).source, level, path)
         return validate(fused.load(path), module, columns, rules, is_whole=True, kinds=kinds)
 
     assert {check.numbers for check in check(KINDS)} >= {"normal", "equal"}

@@ -96,8 +96,8 @@ def calculate(steps: Sequence[Step], numbers: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def code(steps: Sequence[Step], language: str) -> str:
-    """A function of one integer in C++ for a back end. `language`: "cpp" or "cuda", as in DType."""
+def code(steps: Sequence[Step]) -> str:
+    """A function of one integer in CUDA C++."""
     lines = []
     for i, (name, constant, dtype) in enumerate(steps):
         number = f"{constant % 2**64}ull"
@@ -107,5 +107,5 @@ def code(steps: Sequence[Step], language: str) -> str:
             number=number,
             signed=f"static_cast<long long>({number})",
         )
-        lines.append(f"const long long x{i + 1} = static_cast<{getattr(DTYPES[dtype], language)}>({text});")
+        lines.append(f"const long long x{i + 1} = static_cast<{DTYPES[dtype].cuda}>({text});")
     return f"[](long long x0) {{ {' '.join(lines)} return x{len(steps)}; }}"

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of functions of numbers: what each means, and its text for every back end.
+"""The one table of functions of numbers: what each means, and its text in CUDA C++.
 
 A new elementwise function is one line here: front ends whose operators have the same name take it as it is, bounds and
-passes know what they need, and both back ends have its code.
+passes know what they need, and the back end has its code.
 """
 
 import math
@@ -49,12 +49,11 @@ class Function:
     name: str
     arity: int
     numpy: Callable[..., np.ndarray]  # what it means, of float64 arrays
-    cpp: str  # an expression of x, y, z, vectors V; f_… is in kernels/functions.hpp of the CPU back end
     cuda: str  # an expression of x, y, z, floats
     keeps_zero: bool = False  # zeros give zero, so that padding stays zero
     is_truth: bool = False  # a comparison: the result is 0 or 1
     bound: Bound = _unbounded  # the largest absolute value of the result, from those of the arguments
-    double: str = ""  # C++ of x, y, z, which are double, or vectors of them on a CPU; nothing where there is no such function
+    double: str = ""  # C++ of x, y, z, which are double; nothing where there is no such function
 
     @property
     def parameters(self) -> str:
@@ -67,7 +66,7 @@ class Reduction:
 
     name: str
     numpy: Callable[..., np.ndarray]  # with `axis`
-    functor: str  # of two numbers, in kernels/functions.hpp of the CPU back end and in kernels/buffers.cuh of CUDA
+    functor: str  # of two numbers, in kernels/buffers.cuh
     cuda: str  # an expression of x and y
     start: float  # what changes no other number
     is_mean: bool = False  # divided by the count in the end
@@ -77,15 +76,12 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 def _add(name: str, arity: int, numpy: Callable[..., np.ndarray], cuda: str = "", **more: object) -> None:
-    """Of the C++ for CPUs the name is enough where functions.hpp has it; CUDA has most functions of one number, and that
-    is what doubles.hpp calls those of doubles.
-    """
-    cpp = more.pop("cpp", f"f_{name}({', '.join('xyz'[:arity])})")
+    """CUDA has most functions of one number by their name."""
     more.setdefault("double", f"{name}({', '.join('xyz'[:arity])})")
-    FUNCTIONS[name] = Function(name, arity, numpy, cpp, cuda or f"{name}f(x)", **more)  # type: ignore[arg-type]
+    FUNCTIONS[name] = Function(name, arity, numpy, cuda or f"{name}f(x)", **more)  # type: ignore[arg-type]
 
 
-_add("identity", 1, np.copy, "x", cpp="x", double="x", keeps_zero=True, bound=max)
+_add("identity", 1, np.copy, "x", double="x", keeps_zero=True, bound=max)
 _add("neg", 1, np.negative, "-x", double="-x", keeps_zero=True, bound=_next_integer)
 _add("abs", 1, np.abs, "fabsf(x)", double="fabs(x)", keeps_zero=True, bound=_next_integer)
 _add("sqrt", 1, np.sqrt, keeps_zero=True)

@@ -8,17 +8,14 @@ import subprocess
 
 import numpy as np
 import pytest
-import torch
-from test_frontend import Function, captured, inputs
+from test_frontend import captured, inputs
 
 import random_graphs
-from bindings import block, bound
 from conftest import PROGRAM
 from cpu_programs import RUNNABLE, needs_level
 from tensoa import export
-from tensoa.compiler import routes
-from tensoa.compiler.backends.cpu import library
 from tensoa.compiler.typed import build, cpu, interpret
+from tensoa.compiler.typed.cpu import library
 from tensoa.compiler.typed.operations import axis
 from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
@@ -246,24 +243,8 @@ def test_stages_that_differ_in_their_weights_alone_are_compiled_once(tmp_path):
     np.testing.assert_allclose(found, interpret.interpret(program, planes, [60, 90])[0], rtol=1e-4, atol=1e-4)
 
 
-def test_the_environment_chooses_the_compiler(monkeypatch):
-    from tensoa.binding.model import result_rows
-    from tensoa.compiler.frontends import torch_export
-
-    binding = bound([block("x", 3)], [block("y", 2)])
-    module = Function(torch.nn.Linear(3, 2)).eval()
-    exported = torch_export.exported_program(module, binding)
-    rules = result_rows(module, binding, "cpu")
-    before = routes.for_cpu(exported, binding, rules)
-    monkeypatch.setenv(routes.SWITCH, "typed")
-    after = routes.for_cpu(exported, binding, rules)
-    assert "contract_rows<" in after.source.text and "contract_rows<" not in before.source.text
-    assert (before.domains, after.domains) == ([0], [0]) and after.stages == ["linear 3 -> 2"]
-
-
 @needs_level
-def test_a_package_by_the_environment_is_right_where_it_runs(monkeypatch, tmp_path):
-    monkeypatch.setenv(routes.SWITCH, "typed")
+def test_a_package_is_right_where_it_runs(tmp_path):
     kind, path, lines = KINDS["graph network"], tmp_path / "graph.pt2", []
     export.export(kind.module, kind.binding(), path, export.Options(report=lines.append))
     assert lines[0].startswith("fused into") and "linear" in lines[1]

@@ -101,7 +101,7 @@ class Values(Visitor):
             places = f"reinterpret_cast<const int*>{self.weights.add(table)}"
         pointer = f"static_cast<{const}{c_type}*>(p.block[{block}])"
         text = f"Columns<{const}{c_type}>{{{pointer}, p.pitch[{block}], Planes{{{first}, {width}, {places}}}}}"
-        return f"stepped({text}, {integers.code(steps, 'cuda')})" if steps else text
+        return f"stepped({text}, {integers.code(steps)})" if steps else text
 
     def planes(self, value: Value) -> str:
         """Where the numbers of a dense row lie, in the order of the layout."""

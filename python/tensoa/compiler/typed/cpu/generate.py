@@ -1,18 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a typed program to the C++ of a library (the interface is that of backends/cpu)."""
+"""From a typed program to the C++ of a library."""
 
 from pathlib import Path
 from typing import NamedTuple
 
-from tensoa.compiler.backends.cpu.constants import BLOCK
-from tensoa.compiler.backends.cpu.generate import ABI, kernel_text
-from tensoa.compiler.backends.cpu.source import INCLUDED, Source
 from tensoa.compiler.backends.kernel_text import joined
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.typed.cpu.constants import BLOCK
 from tensoa.compiler.typed.cpu.expressions import Arguments, Place, Weights, type_of
 from tensoa.compiler.typed.cpu.rows import StageMemory, StagePrinter, start_text
+from tensoa.compiler.typed.cpu.source import INCLUDED, Source
 from tensoa.compiler.typed.cpu.target import X86_64, Target
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import base_of, pitch_of, width_of
@@ -22,7 +21,9 @@ from tensoa.compiler.typed.schedule.stages import ONE, stages_of, symbol_of
 from tensoa.compiler.typed.schedule.words import describe
 from tensoa.compiler.typed.tensors import Tensor
 
-KERNELS = [Path(__file__).parent / "kernels" / f"{name}.hpp" for name in ("numbers", "contract")]
+ABI = 1  # of the library
+_FOLDER = Path(__file__).parent / "kernels"
+KERNELS = [_FOLDER / f"{name}.hpp" for name in "vectors functions doubles columns order tile numbers contract".split()]
 _HEAD = """
 #include <array>
 
@@ -83,8 +84,7 @@ def generate(program: Program, target: Target = X86_64) -> Source:
     if len(pool) > target.weight_bytes:
         raise NotFused(f"{len(pool) >> 20} MiB of weights, at most {target.weight_bytes >> 20} MiB are linked into a library")
     parts = [
-        kernel_text(True),
-        joined(KERNELS),
+        f"constexpr int kBlock = {BLOCK}, kTileRows = {target.tile};\n{joined(KERNELS)}",
         INCLUDED,
         _HEAD,
         text,
@@ -217,7 +217,7 @@ def _interface(program: Program, memory: StageMemory, row_bytes: int, common_byt
     def rows(tensor: Tensor) -> str:
         return "1" if symbol_of(tensor) == ONE else f"rows[{program.rows.index(symbol_of(tensor))}]"
 
-    common = row_bytes * 48 + 4096
+    common = row_bytes * X86_64.tile + 4096
     scratch = common + common_bytes + (4096 if common_bytes else 0)
     lines, sizes = [], []
     for name, found in (("memory", memory.shared), ("kept", memory.kept)):
@@ -237,7 +237,7 @@ def _interface(program: Program, memory: StageMemory, row_bytes: int, common_byt
             "  char* const s = static_cast<char*>(workspace);",
             f"  [[maybe_unused]] char* const common = s + {common};",
             f"  [[maybe_unused]] char* at = s + {scratch};",
-            "  const Call c{blocks, rows, nullptr, nullptr, nullptr};",
+            "  const Call c{blocks, rows};",
             *lines,
             *steps,
             "}",

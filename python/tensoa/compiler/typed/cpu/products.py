@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensoa.compiler.backends.cpu.constants import pack_linear
 from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.cpu.constants import pack_linear
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
 from tensoa.compiler.typed.passes import is_constant

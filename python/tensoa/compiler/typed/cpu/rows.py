@@ -4,8 +4,8 @@
 
 import numpy as np
 
-from tensoa.compiler.backends.cpu.constants import padded
 from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.cpu.constants import padded
 from tensoa.compiler.typed.cpu.expressions import Place, Weights, literal, type_of
 from tensoa.compiler.typed.cpu.nests import NestPrinter, joining, loops_around
 from tensoa.compiler.typed.functions import start_of
@@ -118,7 +118,7 @@ class StagePrinter(NestPrinter):
                 return f"for (int i = 0; i < {count}; ++i) {{ {one} std::fill_n({pointer} + i * kTileRows, kTileRows, x); }}"
             return f"for (int i = 0; i < {count}; ++i) {{ {one} {pointer}[i] = x; }}"
         if self.is_tile and kind == "float":
-            return f"Tile::read({pointer}, {count}, {memory}, first, n);"
+            return f"read_tile({pointer}, {count}, {memory}, first, n);"
         to = self.at_row(pointer, variable("i"))
         return f"for (int i = 0; i < {count}; ++i) {self.each}{to} = row_at<{kind}>({memory}, {self.row})[i];"
 
@@ -160,7 +160,7 @@ class StagePrinter(NestPrinter):
                 named = f"{place_pointer} + ({where.text()}) * kTileRows"
                 nothing = self.weights.packed(np.full(padded(elements_of(root)), np.nan, np.float32))
                 sources = f"const Source from[] = {{{{&{self.shared(source)}, {named}}}}};"
-                return f"{sources} Tile::gather({pointer}, {elements_of(root)}, from, {nothing}, n);"
+                return f"{sources} gather_tile({pointer}, {elements_of(root)}, from, {nothing}, n);"
         to, place = self.at_row(pointer, nest.target), self.at_row(place_pointer, where)
         read, size = self.far_element(source, index), self.rows_text(str(x.shape[root.op.axis]))
         body = f"const std::int64_t place = {place}; {to} = is_inside(place, {size}) ? {read} : nothing<{kind}>();"
@@ -180,7 +180,7 @@ class StagePrinter(NestPrinter):
         nothing = self.weights.packed(np.full(padded(count), np.nan, np.float32))
         source = f"{{&table, {place_pointer} + ({where.text()}) * kTileRows}}"
         names = f"const Memory table{memory}; const Source from[] = {{{source}}};"
-        return f"{names} Tile::gather({pointer}, {count}, from, {nothing}, n);"
+        return f"{names} gather_tile({pointer}, {count}, from, {nothing}, n);"
 
     def passed_on(self) -> set[Tensor]:
         """Rows of memory that are only joined to other rows, each as a whole: they need no memory of their own."""
@@ -218,7 +218,7 @@ class StagePrinter(NestPrinter):
         if self.is_tile:
             nothing = self.weights.packed(np.full(padded(count), np.nan, np.float32))
             sources = [f"{{&{m}, {at.pointer} + ({at.at.text()}) * kTileRows}}" for m, at in zip(memories, where)]
-            return f"const Source from[] = {{{', '.join(sources)}}}; Tile::gather({pointer}, {count}, from, {nothing}, n);"
+            return f"const Source from[] = {{{', '.join(sources)}}}; gather_tile({pointer}, {count}, from, {nothing}, n);"
         rows = [f"{{&{m}, {at.pointer} + {at.at.text()}}}" for m, at in zip(memories, where)]
         return f"const Source from[] = {{{', '.join(rows)}}}; add_rows({pointer}, {count}, from);"
 
@@ -325,7 +325,7 @@ class StagePrinter(NestPrinter):
     def print_shared(self, tensor: Tensor) -> str:
         pointer, kind, count = self.places[tensor].pointer, type_of(tensor.dtype), elements_of(tensor)
         if self.is_tile and kind == "float":
-            return f"Tile::write({pointer}, {count}, {self.shared(tensor)}, first, n);"
+            return f"write_tile({pointer}, {count}, {self.shared(tensor)}, first, n);"
         from_ = self.at_row(pointer, variable("i"))
         return f"for (int i = 0; i < {count}; ++i) {self.each}row_at<{kind}>({self.shared(tensor)}, {self.row})[i] = {from_};"
 
@@ -348,10 +348,9 @@ class StagePrinter(NestPrinter):
             place = self.at_row(place_pointer, where)
             step = 48 if self.is_tile else 1
             from_ = f"{from_pointer}{' + r' if self.is_tile else ''}"
-            if self.is_tile and kind == "float" and type_of(places.dtype) == "std::int64_t" and tensor.op.fn in _JOINS:
+            if self.is_tile and kind == "float" and type_of(places.dtype) == "std::int64_t":
                 at = f"{place_pointer} + ({where.text()}) * kTileRows"
-                join = _JOINS[tensor.op.fn]
-                return f"Tile::scatter({from_pointer}, {elements_of(x)}, {self.shared(tensor)}, {at}, n, {join}{{}});"
+                return f"scatter_tile<{struct}>({from_pointer}, {elements_of(x)}, {self.shared(tensor)}, {at}, n);"
             call = f"scatter_row<{struct}>({from_}, {elements_of(x)}, {step}, {self.shared(tensor)}, {place});"
             return f"{self.each}{call}"
         memory = self.shared(tensor)
@@ -385,10 +384,6 @@ class StagePrinter(NestPrinter):
         if places == list(range(len(places))):
             return "", "i"
         return f"static constexpr int elements[] = {{{', '.join(map(str, places))}}}; ", "elements[i]"
-
-
-#: Joinings of the kernels for vectors of float.
-_JOINS = {"sum": "Sum", "max": "Largest", "min": "Smallest"}
 
 
 def start_text(tensor: Tensor) -> str:

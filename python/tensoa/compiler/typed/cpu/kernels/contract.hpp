@@ -28,7 +28,7 @@ template <int NV, int O, int K1, int K2, class E>
       const float* from = a + k1 * s1;
       for (int k2 = 0; k2 < K2; ++k2, from += s2) {
         b += kBlock;
-        Tile::add_products(sum, from, b);
+        add_products(sum, from, b);
       }
     }
 #pragma GCC unroll 16

@@ -5,7 +5,7 @@
 /// Types in registers and in scratch memory: float (also for float16 and bfloat16), double, int32 (also for narrower integers),
 /// int64; a truth value is an int32, 0 or -1. N lanes: kLanes where all numbers of a loop have 4 bytes, else half as many.
 
-#include "../../../backends/cpu/kernels/few.hpp"
+#include "tile.hpp"
 
 namespace {
 

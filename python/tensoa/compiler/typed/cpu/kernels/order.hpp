@@ -23,18 +23,4 @@ inline V number_of(I key, bool is_largest) {
   return from_bits(ordered ^ ((ordered >> 31) & whole(0x7fffffff)));
 }
 
-/// The places of the `count` least of `width` numbers, or of the largest. `room`: 2 * width numbers.
-inline void order_of(float* y, const float* x, float* room, int width, int count, bool is_largest) {
-  // The key, and then the place, are one number.
-  using Key [[gnu::may_alias]] = std::int64_t;
-  const auto first = reinterpret_cast<Key*>((reinterpret_cast<std::uintptr_t>(room) + 7) / 8 * 8);
-  for (int i = 0; i < width; i += kLanes) {
-    const I keys = key_of(load(x + i), is_largest);
-    for (int lane = 0; lane < std::min(kLanes, width - i); ++lane)
-      first[i + lane] = (static_cast<std::int64_t>(keys[lane]) << 32) | (i + lane);
-  }
-  std::partial_sort(first, first + count, first + width);
-  for (int k = 0; k < count; ++k) y[k] = static_cast<float>(first[k] & 0x7fffffff);
-}
-
 }  // namespace

@@ -1,17 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-/// The parts that fused CPU programs are made of. The texts of this folder, one behind the other, begin every program; this is
-/// the first of them: vectors, and what a stage works with.
+/// The parts that C++ programs are made of. The texts of this folder, one behind the other, begin every program; this is the first
+/// of them: vectors, and what a stage works with.
 ///
-/// A stage works on a group of rows at a time, with all values of the group in `scratch`, in one of two layouts with the
-/// same functions: `Tile` keeps 48 rows, one feature after the other, and its vectors are rows; `Few` keeps up to 4 rows,
-/// one row after the other, and its vectors are features, which is faster where only few rows are left.
+/// A stage works on rows in one of two layouts. `tile`: up to 48 rows, one element after the other, whose vectors are rows. `few`:
+/// up to 4 rows, one row after the other, whose vectors are elements, which is faster where only few rows are left.
 /// Both read the same weights, packed by constants.py in blocks of 16 outputs: 16 biases, then 16 weights for each input.
 ///
 /// generate.py puts `kBlock` (outputs of a block of packed weights; rows of memory are padded to it) and `kTileRows` before
 /// this text.
 ///
-/// Operators round after each operation, as those of a framework do (-ffp-contract=off). What is one sum of products, and the
+/// Functions round after each operation, as those of a framework do (-ffp-contract=off). What is one sum of products, and the
 /// polynomials of functions, call fused(), a * b + c that is rounded once.
 ///
 /// For x86-64-v3 (vectors of 8) and x86-64-v4 (vectors of 16); no libraries but libm and libc.
@@ -36,48 +35,23 @@ namespace {
 
 #ifdef __AVX512F__
 constexpr int kLanes = 16;
-constexpr int kOutputs = 8;  // of a register block of a Tile
-constexpr int kFewRows = 4;  // of a register block of Few
+constexpr int kOutputs = 8;  // of a register block of a tile
+constexpr int kFewRows = 4;  // of a register block of few rows
 #else
 constexpr int kLanes = 8;
 constexpr int kOutputs = 4;
 constexpr int kFewRows = 2;
 #endif
-constexpr int kFewLimit = 8;  // rows up to which Few is faster
 
 using V = float __attribute__((vector_size(kLanes * 4)));
 using I = std::int32_t __attribute__((vector_size(kLanes * 4)));
 using Unaligned = float __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-
-/// Features of scratch memory by their numbers; among the constants, so their type may alias floats.
-using Place [[gnu::may_alias]] = std::int32_t;
-using Places = const Place*;
-
-/// What a linear layer reads: of each of `times` groups `spans` runs of features: (first feature, how many), these alike.
-/// `step`: features from each group to the next one; 0 where they differ, or there is one group.
-struct Groups {
-  const float* scratch;
-  Places runs;
-  int spans;
-  int times;
-  int step;
-
-  int first(int group, int span) const { return runs[2 * (group * spans + span)]; }
-  int count(int span) const { return runs[2 * span + 1]; }
-  int inputs() const {
-    int sum = 0;
-    for (int s = 0; s < spans; ++s) sum += count(s);
-    return sum;
-  }
-};
 
 /// A buffer between stages: rows of `pitch` numbers.
 struct Memory {
   float* data;
   std::int64_t pitch;
   std::int64_t rows;
-
-  void fill(float start) const { std::fill_n(data, rows * pitch, start); }
 };
 
 /// The rows of a buffer that an index names.
@@ -89,17 +63,20 @@ struct Source {
 /// What a stage works with.
 struct Call {
   const tensoa_block* blocks;
-  const std::int64_t* rows;  // of each domain
-  float* scratch;
-  const Memory* buffers;        // in the order of the stage
-  const float* const* weights;  // likewise
+  const std::int64_t* rows;  // of each collection
 };
-
-inline Places places(const float* constant) { return reinterpret_cast<Places>(constant); }
 
 template <class T>
 inline T* plane(const Call& call, int block, std::int64_t place) {
   return static_cast<T*>(call.blocks[block].data) + place * call.blocks[block].pitch;
+}
+
+/// f of `value`, which is from 1 to kCount, as a constant.
+template <int kCount, class F>
+inline void with_constant(int value, F f) {
+  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+    ((value == kIndex + 1 ? f(std::integral_constant<int, kIndex + 1>{}) : void()), ...);
+  }(std::make_integer_sequence<int, kCount>{});
 }
 
 // ---- vectors
@@ -142,22 +119,10 @@ constexpr I lane_numbers(std::integer_sequence<int, kIndex...>) {
 }
 inline I lanes() { return lane_numbers(std::make_integer_sequence<int, kLanes>{}); }
 
-/// The sum of all lanes, and the extremes.
-inline float sum_of(V x) {
-  float sum = 0;
-  for (int i = 0; i < kLanes; ++i) sum += x[i];
-  return sum;
-}
-
 /// `f(x)` in every lane: rare functions, by libm.
 template <class F>
 inline V each(F f, V x) {
   for (int i = 0; i < kLanes; ++i) x[i] = f(x[i]);
-  return x;
-}
-template <class F>
-inline V each(F f, V x, V y) {
-  for (int i = 0; i < kLanes; ++i) x[i] = f(x[i], y[i]);
   return x;
 }
 

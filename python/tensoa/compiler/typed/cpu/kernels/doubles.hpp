@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-/// Numbers of float64, which lie in scratch memory as words of 32 bits: vectors of the high ones and of the low ones.
+/// Functions of float64.
 
 #include "functions.hpp"
 
@@ -10,63 +10,8 @@ namespace {
 using D = double __attribute__((vector_size(kLanes * 4)));
 using L64 = std::int64_t __attribute__((vector_size(kLanes * 4)));
 using HalfV = float __attribute__((vector_size(kLanes * 2)));
-using SomeDoubles = double __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
-/// The numbers of the lanes of a V: the first half of them, then the others.
-struct Doubles {
-  D a, b;
-};
-/// Words of them.
-struct Words {
-  V high, low;
-};
-
-template <int kFrom, int... kIndex>
-inline D with_words(V low, V high, std::integer_sequence<int, kIndex...>) {
-  return reinterpret_cast<D>(
-      __builtin_shufflevector(low, high, (kFrom + kIndex / 2 + (kIndex % 2 ? kLanes : 0))...));
-}
-inline Doubles doubles(V high, V low) {
-  constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
-  return {with_words<0>(low, high, kAll), with_words<kLanes / 2>(low, high, kAll)};
-}
-template <int kWord, int... kIndex>
-inline V word_of(Doubles x, std::integer_sequence<int, kIndex...>) {
-  return __builtin_shufflevector(reinterpret_cast<V>(x.a), reinterpret_cast<V>(x.b),
-                                 (2 * kIndex + kWord)...);
-}
-inline Words words(Doubles x) {
-  constexpr auto kAll = std::make_integer_sequence<int, kLanes>{};
-  return {word_of<1>(x, kAll), word_of<0>(x, kAll)};
-}
-inline Doubles lengthened(V x) {
-  HalfV halves[2];
-  std::memcpy(halves, &x, sizeof(x));
-  return {__builtin_convertvector(halves[0], D), __builtin_convertvector(halves[1], D)};
-}
-inline V shortened(Doubles x) {
-  const HalfV halves[] = {__builtin_convertvector(x.a, HalfV), __builtin_convertvector(x.b, HalfV)};
-  V y;
-  std::memcpy(&y, halves, sizeof(y));
-  return y;
-}
 inline D all_doubles(double x) { return x - D{}; }  // 0 + -0 would be 0
-inline Doubles everywhere(double x) { return {all_doubles(x), all_doubles(x)}; }
-inline D load_doubles(const float* p) { return *reinterpret_cast<const SomeDoubles*>(p); }
-/// Constants: number i, and the lanes from i on.
-inline Doubles constant_number(const float* c, int i) {
-  double x;
-  std::memcpy(&x, c + 2 * i, sizeof(x));
-  return everywhere(x);
-}
-inline Doubles constant_numbers(const float* c, int i) {
-  return {load_doubles(c + 2 * i), load_doubles(c + 2 * i + kLanes)};
-}
-
-template <class F, class... Arguments>
-inline Doubles by_halves(F f, Arguments... x) {
-  return {f(x.a...), f(x.b...)};
-}
 
 #ifdef __AVX512F__
 inline D fused(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
@@ -215,11 +160,6 @@ inline D cos(D x) {
     for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i]); \
     return x;                                                    \
   }
-#define TENSOA_OF_TWO_DOUBLES(name)                                    \
-  inline D name(D x, D y) {                                            \
-    for (int i = 0; i < kLanes / 2; ++i) x[i] = std::name(x[i], y[i]); \
-    return x;                                                          \
-  }
 TENSOA_OF_DOUBLES(exp2)
 TENSOA_OF_DOUBLES(expm1)
 TENSOA_OF_DOUBLES(log2)
@@ -235,11 +175,6 @@ TENSOA_OF_DOUBLES(asin)
 TENSOA_OF_DOUBLES(acos)
 TENSOA_OF_DOUBLES(erf)
 TENSOA_OF_DOUBLES(erfc)
-TENSOA_OF_TWO_DOUBLES(pow)
-TENSOA_OF_TWO_DOUBLES(atan2)
-TENSOA_OF_TWO_DOUBLES(fmod)
-TENSOA_OF_TWO_DOUBLES(hypot)
 #undef TENSOA_OF_DOUBLES
-#undef TENSOA_OF_TWO_DOUBLES
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 import numpy as np
 
+from tensoa.compiler.typed.functions import Array
+
 BLOCK = 16  # outputs of a block of packed weights; rows of memory are padded to it
 
 
@@ -11,14 +13,7 @@ def padded(width: int) -> int:
     return -(-width // BLOCK) * BLOCK
 
 
-def padded_row(array: np.ndarray) -> np.ndarray:
-    """A constant row, padded to what vectors read."""
-    row = np.zeros(padded(len(array)), np.float32)
-    row[: len(array)] = array
-    return row
-
-
-def pack_linear(weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+def pack_linear(weight: Array, bias: Array | None) -> Array:
     """Blocks of 16 outputs: their biases, then for every input their weights. Outputs that are none are zero."""
     outputs, inputs = weight.shape
     packed = np.zeros((padded(outputs) // BLOCK, inputs + 1, BLOCK), np.float32)

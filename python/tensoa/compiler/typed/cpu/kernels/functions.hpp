@@ -1,26 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-/// Functions of numbers, by the names of ir/operations.py, and reductions. What is no number stays so, as in torch; polynomials are our own fits, 1 to 2 ulp.
+/// Functions of float32 by the names of functions.py. NaN stays NaN, as in torch; polynomials are our own fits, 1 to 2 ulp.
 
 #include "vectors.hpp"
 
 namespace {
 
-inline V f_neg(V x) { return -x; }
 inline V f_abs(V x) { return from_bits(bits(x) & 0x7fffffff); }
 inline V with_sign(V x, V sign) {
   return from_bits((bits(x) & 0x7fffffff) | (bits(sign) & INT32_MIN));
 }
 inline V f_sqrt(V x) { return square_root(x); }
-inline V f_rsqrt(V x) { return all(1) / square_root(x); }
-inline V f_reciprocal(V x) { return all(1) / x; }
 inline V f_relu(V x) { return largest(V{}, x); }
 inline V f_floor(V x) { return rounded<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>(x); }
 inline V f_ceil(V x) { return rounded<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>(x); }
 inline V f_round(V x) { return rounded<_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>(x); }
 inline V f_trunc(V x) { return rounded<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>(x); }
-inline V f_to_integer(V x, V y) { return x == x ? f_trunc(x) + V{} : y; }
-inline V f_sign(V x) { return x > 0 ? all(1) : (x < 0 ? all(-1) : V{}); }
 
 inline V power_of_two(I n) { return from_bits((n + 127) << 23); }
 
@@ -167,55 +162,7 @@ inline V f_log10(V x) {
   return each([](float a) { return static_cast<float>(std::log10(static_cast<double>(a))); }, x);
 }
 
-// ---- functions of two numbers, and where()
-
-inline V f_add(V a, V b) { return a + b; }
-inline V f_sub(V a, V b) { return a - b; }
-inline V f_mul(V a, V b) { return a * b; }
-inline V f_div(V a, V b) { return a / b; }
 inline V f_maximum(V a, V b) { return a == a ? largest(a, b) : a; }
 inline V f_minimum(V a, V b) { return a == a ? smallest(a, b) : a; }
-inline V truth(I x) { return from_bits(x & bits(all(1))); }
-inline V f_lt(V a, V b) { return truth(a < b); }
-inline V f_le(V a, V b) { return truth(a <= b); }
-inline V f_gt(V a, V b) { return truth(a > b); }
-inline V f_ge(V a, V b) { return truth(a >= b); }
-inline V f_eq(V a, V b) { return truth(a == b); }
-inline V f_ne(V a, V b) { return truth(a != b); }
-inline V f_pow(V a, V b) {
-  return each([](float x, float y) { return std::pow(x, y); }, a, b);
-}
-inline V f_atan2(V a, V b) {
-  return each([](float y, float x) { return std::atan2(y, x); }, a, b);
-}
-inline V f_fmod(V a, V b) {
-  return each([](float x, float y) { return std::fmod(x, y); }, a, b);
-}
-inline V f_hypot(V a, V b) {
-  return each([](float x, float y) { return std::hypot(x, y); }, a, b);
-}
-inline V f_where(V condition, V a, V b) { return condition != 0 ? a : b; }
-
-// ---- reductions; what is no number stays so. `kReads`: rows are joined to those that are there.
-
-struct Last {
-  static constexpr bool kReads = false;
-  V operator()(V, V b) const { return b; }
-};
-struct Sum {
-  static constexpr bool kReads = true;
-  V operator()(V a, V b) const { return a + b; }
-  float operator()(float a, float b) const { return a + b; }
-};
-struct Largest {
-  static constexpr bool kReads = true;
-  V operator()(V a, V b) const { return f_maximum(a, b); }
-  float operator()(float a, float b) const { return a > b || a != a ? a : b; }
-};
-struct Smallest {
-  static constexpr bool kReads = true;
-  V operator()(V a, V b) const { return f_minimum(a, b); }
-  float operator()(float a, float b) const { return a < b || a != a ? a : b; }
-};
 
 }  // namespace

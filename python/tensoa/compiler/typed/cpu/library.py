@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tensoa.compiler.backends.cpu.source import WEIGHTS, Source
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.typed.cpu.source import WEIGHTS, Source
 from tensoa.errors import InputError
 
 LEVELS = ("x86-64-v4", "x86-64-v3")  # best first
@@ -81,6 +81,7 @@ def _guarded(command: list[str], seconds: int, folder: str) -> tuple[int, float,
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         cwd=folder, env={**os.environ, "LC_ALL": "C"},
     )  # fmt: skip
+    assert process.stdin is not None and process.stderr is not None
     try:
         messages = process.stderr.read()
         _, status, used = os.wait4(process.pid, 0)
