@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/corpus.md, of what run.py has found."""
 
+import os
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
 
 from sources import Case
 
@@ -30,7 +32,8 @@ Written by [`bench/corpus/run.py`](../bench/corpus/run.py), which says how, from
 ([which](../bench/corpus/models.toml)); "seeded" are those of which the authors published code alone. Each case is one command,
 `tensoa compile` with what a user types, once, within {budget} s of the processor. It is right where the program gives the answers of
 the model's own runtime, for 1 and 37 rows: trees within 1e-6 on their thresholds, one ulp beside them, NaN and infinities
-(which scikit-learn refuses: finite numbers), networks within 1e-4, ||a - b|| / ||b|| of each column.
+(which scikit-learn refuses: finite numbers), networks within 1e-4, ||a - b|| / ||b|| of each column of both calls. Where ONNX
+Runtime is not that near, both are compared with the reference evaluator of the package onnx; the table says so.
 
 {kinds}
 
@@ -50,7 +53,7 @@ TABLE = """
 TAIL = """
 Program: the kind that the command made. Export: time of the processor, of the command with all that it starts. Times: of a call
 from Python with 1, 16 and 1 000 rows, processor time of one thread, median of rounds in turns, on arrays that each reads without
-a copy; "own runtime" is the fastest of its ways ({machine}; {versions}). Ratio: its time over ours. Nothing
+a copy; "own runtime" is the fastest of its ways ({machine}; {versions}). Ratio: its time over ours.{load} Nothing
 stands where nothing was measured; TMVA, conifer, LWTNN and QKeras are compared with the rules of the format or in another number type,
 and not timed.
 """
@@ -66,7 +69,7 @@ def machine() -> dict:
             versions[library] = version(library)
         except PackageNotFoundError:
             continue
-    return {"machine": f"{name} ({level})", "versions": versions}
+    return {"machine": f"{name} ({level})", "cores": os.cpu_count(), "versions": versions}
 
 
 def text(listed: list[Case], results: dict, budget: int) -> str:
@@ -79,9 +82,9 @@ def text(listed: list[Case], results: dict, budget: int) -> str:
     fastest = sum(kind in FASTEST for kind in kinds)
     page = HEAD.format(
         share=f"**{_share(len(right), len(seen))} published models of {len(fields)} fields are right at the first try, "
-        f"{fastest} of them fused as a whole or in part{_not_run(len(listed) - len(seen), len(listed))}.**",
+        f"{fastest} of them fused as a whole or in part{_refused_by_own(seen, found)}{_not_run(len(listed) - len(seen), len(listed))}.**",
         budget=budget,
-        kinds=f"Programs: {counted}.",
+        kinds=f"Programs: {counted}. {_faster([found[case.name] for case in right])}",
     )
     for field in fields:
         of_field = [case for case in seen if case.field == field]
@@ -93,6 +96,9 @@ def text(listed: list[Case], results: dict, budget: int) -> str:
         page += NOT_RIGHT
         for case in wrong:
             page += f"| {case.name} | {_command(case)} | {_cell(_reason(found[case.name]))} |\n"
+    lost = [case for case in listed if case.name not in found]
+    if lost:
+        page += f"\n## What has not been run\n\n{_listed_names(lost)}\n"
     for field in fields:
         page += f"\n## {field.capitalize()}\n{TABLE}"
         for case in seen:
@@ -100,7 +106,27 @@ def text(listed: list[Case], results: dict, budget: int) -> str:
                 page += _row(case, found[case.name])
     about = results["about"]
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    return page + TAIL.format(machine=about["machine"], versions=versions)
+    return page + TAIL.format(machine=about["machine"], versions=versions, load=_load(about, found))
+
+
+def _faster(right: list[dict]) -> str:
+    ratios = [b / a for one in right for a, b in zip(_times(one, "ours"), _times(one, "own")) if a and b]
+    return f"Of {len(ratios)} points that are timed beside their own runtime, {sum(ratio >= 1 for ratio in ratios)} are not slower than it."
+
+
+def _listed_names(cases: list[Case]) -> str:
+    formats = list(dict.fromkeys(case.format for case in cases))
+    return "; ".join(f"{one}: {', '.join(case.name for case in cases if case.format == one)}" for one in formats) + "."
+
+
+def _load(about: dict, found: dict[str, dict]) -> str:
+    loads = [one["load"] for one in found.values() if "load" in one]
+    if not loads or median(loads) <= 1.5:
+        return ""
+    return (
+        f" The machine had other work, too: its load was {median(loads):.0f} with {about['cores']} cores, median of models. Ratios are of"
+        " times in turns; times are longer than on an idle one."
+    )
 
 
 def _share(part: int, whole: int) -> str:
@@ -112,11 +138,18 @@ def _not_run(missing: int, whole: int) -> str:
     return f"; {missing} of the {whole} in the list have not been run, so this is no share of the list" if missing else ""
 
 
+def _refused_by_own(seen: list[Case], found: dict[str, dict]) -> str:
+    count = sum("own_refused" in found[case.name] for case in seen)
+    return f"; {count} of the others are refused by their own runtime, too" if count else ""
+
+
 def _words(kind: str) -> str:
     return KINDS.get(kind, kind)
 
 
 def _reason(one: dict) -> str:
+    if "own_refused" in one:
+        return f"{one['refused']}. Its own runtime does not take it, either: {one['own_refused']}"
     if "refused" in one:
         return one["refused"]
     if "not_compared" in one:
@@ -127,11 +160,14 @@ def _reason(one: dict) -> str:
 def _row(case: Case, one: dict) -> str:
     cells = [f"{case.name}: {case.link}", f"{case.what} ({case.format}; {case.licence})", case.weights]
     if not one["is_right"]:
-        return f"| {' | '.join(cells)} | **not right** | {one['seconds']:.0f} | | | | | |\n"
+        return f"| {' | '.join(cells)} | **not right** | {one['cpu_seconds']:.0f} | | | | | |\n"
     ours, own, inductor = (_times(one, who) for who in ("ours", "own", "inductor"))
     ratio = " / ".join(f"{b / a:.2g}" for a, b in zip(ours, own) if a and b)
     expected = "" if one["kind"] == case.expected else f", {_words(case.expected)} expected"
-    cells += [_words(one["kind"]) + expected, f"{one['seconds']:.0f}", "0" if not one["error"] else f"{one['error']:.0e}"]
+    error = "0" if not one["error"] else f"{one['error']:.0e}"
+    if "own_error" in one:
+        error += f" of the reference evaluator, from which {one['compared_with']} differs by {one['own_error']:.0e}"
+    cells += [_words(one["kind"]) + expected, f"{one['cpu_seconds']:.0f}", error]
     return f"| {' | '.join([*cells, _listed(ours), _listed(own), _listed(inductor), ratio])} |\n"
 
 
@@ -157,5 +193,5 @@ def _command(case: Case) -> str:
 
 
 def _cell(reason: str) -> str:
-    short = reason if len(reason) <= 400 else reason[:397] + "…"
+    short = reason if len(reason) <= 400 else reason[:399].rpartition(" ")[0] + " …"
     return short.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

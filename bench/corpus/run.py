@@ -4,7 +4,7 @@
 r"""Published models, at the first try: docs/corpus.md.
 
     pip download --no-deps -d FILES/wheels …                  the packages that models.toml names
-    PYTHONPATH=python python bench/corpus/run.py FILES [--inductor] [PART OF A NAME …]
+    python bench/corpus/run.py FILES [--inductor] [PART OF A NAME …]
 
 FILES: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME, and of wheels. models.toml says which file of which commit or
 wheel is looked at, and what a user types for it; nothing of it is in this repository. The code of the authors runs here: pickles,
@@ -40,7 +40,6 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
 
 import page  # noqa: E402
-import tensoa  # noqa: E402
 from sources import Case, cases  # noqa: E402
 from tensoa.errors import InputError  # noqa: E402
 
@@ -52,10 +51,10 @@ NICE = ["nice", "-n", os.environ.get("TENSOA_NICE", "10")]
 
 def run_in(folder: Path, command: list[str], seconds: int) -> tuple[int, str, str]:
     """(exit status, stdout, stderr), with all that it has started ended after `seconds`: then the status is -9."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    started = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))  # the tensoa of this_run()
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}  # of runtimes that crash
+    started = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes)
     try:
         out, err = started.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -68,51 +67,61 @@ def run_in(folder: Path, command: list[str], seconds: int) -> tuple[int, str, st
 def compiled(case: Case, folder: Path, out: str, more: list[str]) -> dict:
     """What the one command did: its seconds, of the processor with all that it started, and why it failed."""
     start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [*NICE, sys.executable, "-m", "tensoa", "compile", *case.words, "--out", out, *more]
+    limit = ["prlimit", f"--cpu={BUDGET}"]  # of each process; together they are counted below
+    command = [*NICE, *limit, sys.executable, "-m", "tensoa", "compile", *case.words, "--out", out, *more]
     status, said, errors = run_in(folder, command, LONGEST)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     found = {"seconds": round(time.monotonic() - start, 1), "cpu_seconds": round(cpu, 1), "said": said.splitlines()[-6:]}
     if status == -9 or cpu > BUDGET:
-        found["refused"] = f"no answer within {BUDGET} s of the processor"
+        found["refused"] = f"no answer within {BUDGET} s of the processor; its last line: {reason_of(0, errors, BUDGET)}"
     elif status != 0:
-        lines = [line for line in errors.splitlines() if line.strip()] or [f"ended with status {status}"]
-        found["refused"] = lines[-1].removeprefix("error: ").replace(f"{folder}/", "")
+        found["refused"] = reason_of(status, errors, BUDGET).removeprefix("error: ")
     return found
+
+
+def reason_of(status: int, errors: str, seconds: int) -> str:
+    lines = [line for line in errors.splitlines() if line.strip()]
+    reason = f"no answer within {seconds} s" if status == -9 else (lines or [f"ended with status {status}"])[-1]
+    return re.sub(r"/\S*/tensoa-corpus-\w+/", "", reason)
+
+
+def run_case(request: dict, folder: Path) -> tuple[int, str, str]:
+    (folder / "case.json").write_text(json.dumps(request))
+    return run_in(folder, [*NICE, sys.executable, str(HERE / "case.py"), "case.json"], LONGEST)
 
 
 def found_of(case: Case, files: Path, with_inductor: bool) -> dict:
     with tempfile.TemporaryDirectory(prefix="tensoa-corpus-") as name:
         folder = Path(name)
         bytes_of = case.lay(files, folder)
-        found = {"bytes": bytes_of, "is_right": False, **compiled(case, folder, "model.pt2", [])}
-        if "refused" in found:
-            return found
-        written = folder / "model.pt2"
-        request = {"model": str(written), "own": str(folder / case.argument), "format": case.format, "words": case.columns}
+        found = {"format": case.format, "bytes": bytes_of, "is_right": False, **compiled(case, folder, "model.pt2", [])}
+        request = {"own": str(folder / case.argument), "format": case.format, "words": case.columns}
         request |= {
             "outputs": [word.partition("=")[0] for word in case.outputs],
             "below": case.below,
             "splitting": case.splitting,
         }
+        if "refused" in found:
+            status, _, errors = run_case(request, folder)
+            return found | ({"own_refused": reason_of(status, errors, LONGEST)} if status != 0 else {})
+        request["model"] = str(folder / "model.pt2")
         if with_inductor and "refused" not in compiled(case, folder, "inductor.pt2", ["--no-fuse"]):
             request["inductor"] = str(folder / "inductor.pt2")
-        (folder / "case.json").write_text(json.dumps(request))
-        command = [*NICE, sys.executable, str(HERE / "case.py"), "case.json"]
-        status, said, errors = run_in(folder, command, LONGEST)
+        status, said, errors = run_case(request, folder)
         if status != 0:
-            lines = [line for line in errors.splitlines() if line.strip()]
-            reason = f"no answer within {LONGEST} s" if status == -9 else (lines or [f"status {status}"])[-1]
-            return found | {"not_compared": re.sub(r"/\S*/tensoa-corpus-\w+/", "", reason)}
+            return found | {"not_compared": reason_of(status, errors, LONGEST)}
         return found | json.loads(said.strip().splitlines()[-1])
 
 
 def this_run() -> str:
-    """The day, and the commit of the tensoa that ran."""
-    command = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
-    folder = Path(tensoa.__file__).parent
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return f"{date.today()} {done.stdout.strip()}"
+    """The day, and the last commit of the tensoa that ran: neither of this folder nor of results, + with changes that are in none."""
+    of_tensoa = ["--", ".", *(f":!{folder}" for folder in ("bench", "benchmarks", "docs", "tests"))]
+    last, changed = (
+        subprocess.run(["git", *words, *of_tensoa], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+        for words in (["log", "-1", "--format=%h"], ["diff", "HEAD", "--name-only"])
+    )
+    return f"{date.today()} {last}{'+' if changed else ''}"
 
 
 def main() -> int:
@@ -137,7 +146,7 @@ def main() -> int:
         except InputError as error:  # its files are not here
             print(f"{case.name}: {error}", file=sys.stderr)
             continue
-        found["run"] = this_run()
+        found |= {"run": this_run(), "load": round(os.getloadavg()[0], 1)}
         is_worse |= bool(before and before["is_right"] and not found["is_right"])
         said = found.get("refused") or found.get("not_compared") or f"{found['kind']}, error {found['error']:.0e}"
         print(f"{case.name}: {'right' if found['is_right'] else 'FAILED'}, {found['seconds']} s, {said}", flush=True)

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +23,16 @@ Call = Callable[[dict[str, np.ndarray]], list[np.ndarray]]
 
 @dataclass
 class Runtime:
-    """`calls`: ways to call it, by name; the first one says what is right. `rows`: the number that every call has, 0: any.
-    `is_timed`: whether it is the program that users call, and not a second reader of its rules.
+    """`calls`: ways to call it, by name; the first one says what is right. `shapes`: of arguments, as far as they are fixed.
+    `is_timed`: whether it is the program that users call, and not a second reader of its rules. `definition`: the answers of the
+    format's own definition, for the case that the runtime itself is not near them.
     """
 
     name: str
     calls: dict[str, Call]
-    rows: int = 0
+    shapes: dict[str, list] = field(default_factory=dict)
     is_timed: bool = True
+    definition: Call | None = None
 
 
 def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
@@ -43,24 +45,33 @@ def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
     outputs = [one.name for one in session.get_outputs()]
     inputs = {one.name: one for one in session.get_inputs()}
 
-    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
-        asked = [name for name in names if name in outputs] or None
-        by_name = given if set(inputs) <= set(given) else dict(zip(inputs, given.values()))  # trees have blocks of their own
-        return [_without_names(one) for one in session.run(asked, {name: by_name[name] for name in inputs})]
+    asked = [name for name in names if name in outputs] or None
 
-    return Runtime(f"ONNX Runtime {onnxruntime.__version__}", {"ONNX Runtime": call}, _fixed_rows(inputs.values()))
+    def of_inputs(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        by_name = given if set(inputs) <= set(given) else dict(zip(inputs, given.values()))  # trees have blocks of their own
+        return {name: by_name[name] for name in inputs}
+
+    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return [_without_names(one) for one in session.run(asked, of_inputs(given))]
+
+    def definition(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """Of the package onnx."""
+        from onnx.reference import ReferenceEvaluator
+
+        return [_without_names(one) for one in ReferenceEvaluator(str(path)).run(asked, of_inputs(given))]
+
+    shapes = {name: one.shape for name, one in inputs.items()}
+    return Runtime(f"ONNX Runtime {onnxruntime.__version__}", {"ONNX Runtime": call}, shapes, definition=definition)
+
+
+def onnx_trees(path: Path, names: list[str], splitting: str | None) -> Runtime:
+    """The evaluator of the package onnx has not all operators of trees."""
+    return replace(onnx(path, names, splitting), definition=None)
 
 
 def _without_names(result) -> np.ndarray:
     """Of ZipMap, which gives a dict of classes for each row."""
     return np.array([list(one.values()) for one in result]) if isinstance(result, list) else result
-
-
-def _fixed_rows(inputs) -> int:
-    """That all inputs begin with; 0 where one does not."""
-    first = {one.shape[0] if one.shape else 0 for one in inputs}
-    rows = first.pop() if len(first) == 1 else 0
-    return rows if isinstance(rows, int) else 0
 
 
 def xgboost(path: Path, names: list[str], splitting: str | None) -> Runtime:
@@ -107,7 +118,9 @@ def second_reader_of_trees(path: Path, names: list[str], splitting: str | None) 
     from tensoa.importers.trees import files
 
     reference = files.load(path, files.ImportOptions(splitting=splitting)).reference
-    return Runtime(reference.name, {"rules": lambda given: [reference.answers(_table(given))]}, is_timed=False)
+    return Runtime(
+        reference.name, {"rules": lambda given: [reference.answers(_table(given).astype("float64"))]}, is_timed=False
+    )
 
 
 def tmva(path: Path, names: list[str], splitting: str | None) -> Runtime:
@@ -152,16 +165,26 @@ def qkeras(path: Path, names: list[str], splitting: str | None) -> Runtime:
 def tensorflow(path: Path, names: list[str], splitting: str | None) -> Runtime:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     if path.is_dir():
-        signature = tf.saved_model.load(str(path)).signatures["serving_default"]
-        arguments = list(signature.structured_input_signature[1])
+        loaded = tf.saved_model.load(str(path))  # which owns the variables of its functions
+        function = loaded.signatures["serving_default"]
+        arguments, results = list(function.structured_input_signature[1]), sorted(function.structured_outputs)
+        if not set(names) <= set(results):  # inner nodes, which are in no signature
+            frozen = convert_variables_to_constants_v2(function)
+            own = dict(zip(results, frozen.outputs))
+            fetched = [own[name] if name in own else frozen.graph.as_graph_element(name + ":0") for name in names]
+            fed = {one.op.name: one for one in frozen.inputs}
+            pruned = frozen.prune([fed[name] for name in arguments], fetched)
+            inner = _in_order(lambda arrays: [one.numpy() for one in pruned(*map(tf.constant, arrays))])
+            return Runtime(f"TensorFlow {tf.__version__}", {"TensorFlow": inner})
 
         def call(arrays: list[np.ndarray]) -> list[np.ndarray]:
-            found = signature(**{name: tf.constant(array) for name, array in zip(arguments, arrays)})
-            return [found[name].numpy() for name in sorted(found)]
+            found = function(**{name: tf.constant(array) for name, array in zip(arguments, arrays)})
+            return [found[name].numpy() for name in names or results]
 
         return Runtime(f"TensorFlow {tf.__version__}", {"TensorFlow": _in_order(call)})
     graph = tf.compat.v1.GraphDef()
@@ -256,7 +279,7 @@ def _table(given: dict[str, np.ndarray]) -> np.ndarray:
 
 RUNTIMES: dict[str, Callable[[Path, list[str], str | None], Runtime]] = {
     "ONNX network": onnx,
-    "ONNX trees": onnx,
+    "ONNX trees": onnx_trees,
     "XGBoost": xgboost,
     "LightGBM": lightgbm,
     "CatBoost": catboost,

@@ -50,7 +50,7 @@ def run(tmp_path, *entries, more=()):
         "--page",
         page,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TENSOA_NICE": "0"}
+    environment = {**os.environ, "TENSOA_NICE": "0"}
     done = subprocess.run([*command, *more], capture_output=True, text=True, env=environment, check=False)
     found = json.loads(results.read_text())["models"] if results.exists() else {}
     return done.returncode, done.stderr, found, page.read_text() if page.exists() else ""
@@ -98,8 +98,10 @@ def test_a_file_of_a_wheel_that_is_refused_is_counted_with_its_reason(tmp_path):
     one = found["damaged"]
     assert status == 0 and not one["is_right"] and "model.json" in one["refused"] and str(tmp_path) not in one["refused"]
     assert "**0 of 1 (0 %) published models" in page.splitlines()[4]
+    assert one["own_refused"] and "1 of the others are refused by their own runtime, too" in page.splitlines()[4]
     refused = next(line for line in page.splitlines() if line.startswith("| damaged | `tensoa compile model.json` |"))
     assert one["refused"][:40].replace("|", "\\|") in refused
+    assert "Its own runtime does not take it, either: " in refused
 
 
 def test_answers_of_another_model_are_not_right(tmp_path):
@@ -160,6 +162,36 @@ def test_nan_and_infinity_are_right_only_where_both_have_them(case):
     assert case.relative(np.array([[3.0], [4.0]]), np.array([[3.0], [0.0]])) == pytest.approx(4 / 3)
 
 
+def test_labels_of_a_runtime_of_trees_are_not_its_answers(case):
+    ours, labels = np.array([[0.7], [0.2]]), np.array([[1], [0]])
+    of_two = np.array([[0.3, 0.7], [0.8, 0.2]])
+    ((mine, theirs),) = case.matched([ours], [labels, of_two])
+    assert (theirs == of_two[:, 1:]).all() and case.difference([ours], [labels, of_two]) == 0
+    assert case.matched([labels], [of_two, labels])[0][1] is labels
+
+
+def test_a_runtime_that_is_off_itself_is_stated_and_the_definition_says_what_is_right(case, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    xgboost_file(tmp_path)
+    made, own = tmp_path / "model.pt2", str(tmp_path / "model.json")
+    tensoa = [sys.executable, "-m", "tensoa", "compile", own, "--out", made]
+    subprocess.run(tensoa, env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=True, capture_output=True)
+    request = {"model": str(made), "own": own, "format": "XGBoost", "words": [], "outputs": [], "below": {}, "splitting": None}
+    right = case.RUNTIMES["XGBoost"]
+
+    def off(*file, definition):
+        runtime = right(*file)
+        call = runtime.calls["XGBoost"]
+        return replace(runtime, calls={"": lambda given: [call(given)[0] * 1.01]}, definition=call if definition else None)
+
+    monkeypatch.setitem(case.RUNTIMES, "XGBoost", lambda *file: off(*file, definition=True))
+    found = case.compared(request)
+    assert found["is_right"] and found["error"] <= 1e-6 and found["own_error"] == pytest.approx(0.01, rel=1e-3)
+    monkeypatch.setitem(case.RUNTIMES, "XGBoost", lambda *file: off(*file, definition=False))
+    assert not case.compared(request)["is_right"]
+
+
 def test_a_runtime_of_a_fixed_number_of_rows_gets_them_in_calls_of_so_many(case):
     from runtimes import Runtime
 
@@ -173,5 +205,6 @@ def test_a_runtime_of_a_fixed_number_of_rows_gets_them_in_calls_of_so_many(case)
         asked.append(len(tensors["x"]))
         return [tensors["x"] * 2]
 
-    (found,) = case.answers_of(call, Given, Runtime("two at a time", {"": call}, rows=2), [])
-    assert asked == [2, 2, 2] and found.ravel().tolist() == [0, 2, 4, 6, 8]
+    (found,) = case.answers_of(call, Given, Runtime("two at a time", {"": call}, {"x": [2, 1]}), [])
+    assert asked == [2, 2, 2] and case.fixed_rows(Runtime("", {}, {"x": [1, 9], "h": [2, 1, 8]}), {"h": [2, None, 8]}) == 1
+    assert found.ravel().tolist() == [0, 2, 4, 6, 8]
