@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tensoa.errors import InputError
 
-COMPARED, OTHERS = "compare-cpu.json", "models-of-others.md"
+COMPARED, PUBLISHED = "compare-cpu.json", "corpus.json"
 HEAD = """<!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Models of others
@@ -18,21 +18,21 @@ Written by `python -m tensoa.importers --results benchmarks/results > docs/model
 
 Each becomes a package that runs on columns, or is loaded as it is: [decision trees](trees.md), [networks](ahead_of_time.md),
 [ONNX files](onnx_files.md).
-When it is imported it is compared with what the column "compared with" says; a model that differs is not written. "Files of
-others": how many published files give the answers of their framework through the program, of how many
-([which](../benchmarks/results/models-of-others.md)). "Speed": time of the format's own runtime over ours, one thread of a CPU;
-trees: 100, on 28 columns, of XGBoost and ONNX of depth 6, of LightGBM of 31 leaves; networks: a perceptron of 3, 64, 64 and 2
-numbers ([all figures](compare.md)). Nothing stands where nothing was measured.
+When it is imported it is compared with what the column "compared with" says; a model that differs is not written. "Published
+models": how many give the answers of their framework at the first try, of how many ([which](corpus.md)). "Speed": time of the
+format's own runtime over ours, one thread of a CPU; trees: 100, on 28 columns, of XGBoost and ONNX of depth 6, of LightGBM of
+31 leaves; networks: a perceptron of 3, 64, 64 and 2 numbers ([all figures](compare.md)). Nothing stands where nothing was
+measured.
 Graph networks of others in PyTorch, with their weights and their authors' numbers: [published networks](published.md).
 
-| format | read by | what is read | what is refused, by name | compared with | files of others | speed |
+| format | read by | what is read | what is refused, by name | compared with | published models | speed |
 | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
 @dataclass(frozen=True)
 class Format:
-    """`family`: its name in the results of models of others. `peer`: the runtime in the results of benchmarks."""
+    """`family`: its name in the results of published models. `peer`: the runtime in the results of benchmarks."""
 
     name: str
     command: str
@@ -126,6 +126,7 @@ FORMATS = [
         "what torch.export, TorchInductor or TorchScript takes",
         "weights whose names or shapes are not those of the module",
         "torch",
+        "torch",
     ),
     Format(
         "TorchScript",
@@ -190,7 +191,7 @@ def page(results: str | Path) -> Iterator[str]:
     """The lines of docs/models_of_others.md, with the figures of a folder of results. Raises InputError."""
     folder = Path(results)
     texts = {}
-    for name in (COMPARED, OTHERS):
+    for name in (COMPARED, PUBLISHED):
         try:
             texts[name] = (folder / name).read_text()
         except OSError as error:
@@ -198,18 +199,16 @@ def page(results: str | Path) -> Iterator[str]:
             raise InputError(f"{folder / name}: cannot read: {error.strerror}; {expected}") from error
     yield from HEAD.splitlines()
     times = _times(texts[COMPARED])
+    published = list(json.loads(texts[PUBLISHED])["models"].values())
     for one in FORMATS:
-        cells = (one.name, one.command, one.read, one.refused, one.compared, _files(one, texts[OTHERS]), _speed(one, times))
+        cells = (one.name, one.command, one.read, one.refused, one.compared, _right(one, published), _speed(one, times))
         yield "| " + " | ".join(cells) + " |"
 
 
-def _files(one: Format, text: str) -> str:
-    """ "9 of 10" files give the framework's answers."""
-    rows = [line.rsplit("|", 2)[1].strip() for line in text.splitlines() if line.startswith(f"| {one.family} |")]
-    if not rows or not one.family:
-        return ""
-    same = [row for row in rows if not row.startswith(("refused", "differs"))]
-    return f"{len(same)} of {len(rows)}"
+def _right(one: Format, published: list[dict]) -> str:
+    """ "9 of 10" models give the framework's answers."""
+    of_format = [model["is_right"] for model in published if model["format"] == one.family]
+    return f"{sum(of_format)} of {len(of_format)}" if of_format else ""
 
 
 def _times(text: str) -> dict[tuple[str, str, int], float]:

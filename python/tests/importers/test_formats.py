@@ -26,19 +26,20 @@ def test_figures_are_those_of_the_results(tmp_path):
     assert len(ours) == len(theirs) == 1
     theirs[0]["median_us"] = 77 * ours[0]["median_us"]
     (tmp_path / formats.COMPARED).write_text(json.dumps(compared))
-    others = (RESULTS / formats.OTHERS).read_text()
-    (tmp_path / formats.OTHERS).write_text(others + "| LWTNN | a file | MIT | 9 | | LWTNN | 5 | 1 | differs |\n")
+    published = json.loads((RESULTS / formats.PUBLISHED).read_text())
+    published["models"]["one that differs"] = {"format": "LWTNN", "is_right": False}
+    (tmp_path / formats.PUBLISHED).write_text(json.dumps(published))
     changed = {line.split("|")[1].strip(): line for line in formats.page(tmp_path) if line.startswith("| ")}
     before = {line.split("|")[1].strip(): line for line in formats.page(RESULTS) if line.startswith("| ")}
     assert "77 × at 1," in changed["XGBoost JSON, UBJ"]
-    same, count = (int(number) for number in re.findall(r"(\d+) of (\d+)", before["LWTNN JSON"])[0])
-    assert f"{same} of {count + 1}" in changed["LWTNN JSON"]
+    right, count = (int(number) for number in re.findall(r"(\d+) of (\d+)", before["LWTNN JSON"])[0])
+    assert f"{right} of {count + 1}" in changed["LWTNN JSON"]
     assert changed["LightGBM text"] == before["LightGBM text"]
 
 
 def test_a_family_without_files_or_figures_has_empty_cells():
     nothing = formats.Format("a", "b", "c", "d", "e", "no such family", "no such model", "no such peer")
-    assert formats._files(nothing, "| XGBoost | x | same |") == ""
+    assert formats._right(nothing, [{"format": "XGBoost", "is_right": True}]) == ""
     assert formats._speed(nothing, formats._times((RESULTS / formats.COMPARED).read_text())) == ""
 
 
