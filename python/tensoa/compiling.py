@@ -17,7 +17,7 @@ from tensoa import export
 from tensoa.binding import Binding, argument_names, examples, require_binding, words
 from tensoa.binding.blocks import named_results
 from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
-from tensoa.binding.defaults import left_out, line_of, needed_arguments, taken_text, words_of_model
+from tensoa.binding.defaults import left_out, line_of, needed_arguments, taken_text, unnamed_text, words_of_model
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples, with_lengths
 from tensoa.binding.parse import SCHEMA, parse
@@ -32,7 +32,7 @@ from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
 from tensoa.program_kinds import PACKAGE, NoProgram, summary
-from tensoa.rows_axis import Sizes, rows_first
+from tensoa.rows_axis import RowsFirst, Sizes, rows_first
 from tensoa.settled import settled
 
 TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
@@ -200,7 +200,7 @@ def _named(described: Described) -> Iterator[_Result]:
 def _say_blocks(columns: Binding, asked: Sequence[words.Words], report: Callable[[str], object]) -> None:
     """`asked`: the words of the input blocks."""
     for one, its in zip(columns.inputs, asked):
-        report(f"input {words.text_of(one, its.rows)}")
+        report(f"input {words.text_of(one, its.rows, its.sizes)}")
     for one in columns.outputs:
         report(f"output {words.text_of(one)}")
 
@@ -282,7 +282,12 @@ def _in_words(
         raise InputError(f"{error}; left out of the example: {kinds}{examples.way_out(rows.others.values())}") from error
     _say_blocks(columns, blocks, report)
     others = left_out(blocks, rows) if rows is not None and not asked else []
-    for line in [*lines, *([f"example: no argument takes {', '.join(others)}"] if others else [])]:
+    unnamed = [] if asked else [one for one in blocks if one.is_counted]
+    for line in [
+        *([unnamed_text(unnamed)] if unnamed else []),
+        *lines,
+        *([f"example: no argument takes {', '.join(others)}"] if others else []),
+    ]:
         report(line)
     return replace(columns, inputs=inputs.inputs)  # with the rows of the example
 
@@ -348,7 +353,12 @@ def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result]) -> lis
     found = _in_order([name for name, _ in first], asked, is_dict)
     blocks: list[dict] = []
     counts: list[tuple[int, int]] = []
-    for result, (_, one), (_, other) in zip(found, first, second):
+    sizes = (
+        module.sizes_of_results()
+        if isinstance(module, RowsFirst)
+        else [tuple(one.shape[1:]) if isinstance(one, torch.Tensor) else () for _, one in first]
+    )
+    for result, (_, one), (_, other), its in zip(found, first, second, sizes):
         width = _width(result.name, one, other)
         if result.columns and len(result.columns) != width:
             raise InputError(
@@ -356,7 +366,7 @@ def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result]) -> lis
             )
         counts.append((one.shape[0], other.shape[0]))
         collection = [*dict.fromkeys(counts)].index(counts[-1])
-        names = result.columns or ((result.name,) if width == 1 else tuple(f"{result.name}_{at}" for at in range(width)))
+        names = result.columns or words.counted(result.name, (None, *its))
         blocks.append(words.block(result.name, collection, names, name_of(one.dtype)))
     return blocks
 
@@ -433,26 +443,36 @@ def _compile_trees(
         columns = described
     else:
         asked, results = described
-        blocks = asked or [_features(imported, rows or Example())]
+        blocks = asked or _features(imported, rows or Example())
         _require_columns(blocks, rows)
         columns = words.with_outputs(words.inputs_of(blocks, rows or {}), [_answers(imported, results)])
         _say_blocks(columns, blocks, report)
+        if not asked and not imported.ensemble.column_names and rows is None:
+            report(unnamed_text(blocks))
     if rows is not None:
         report("example: its names and dtypes are taken, not its rows: trees are checked at their thresholds")
     forest.write(imported, columns, path, margin, report)
 
 
-def _features(imported: Imported, rows: Example) -> words.Words:
+def _features(imported: Imported, rows: Example) -> list[words.Words]:
+    """Those that the file names, or the example; where neither does, those of the inputs of a file of ONNX, else f0, f1, … as
+    XGBoost calls them.
+    """
     names, count = imported.ensemble.column_names, imported.ensemble.columns
     if names and (not rows or any(name in rows for name in names)):
-        return words.Words("features", tuple(names), "float32")
+        return [words.Words("features", tuple(names), "float32")]
     if names and not match.are_made_up(names):
         raise InputError(f"example: has none of the features {match.few(names)} of the model; it has {match.few([*rows])}")
     if len(rows) == count:
-        return words.Words("features", tuple(rows), "float32")
+        return [words.Words("features", tuple(rows), "float32")]
+    if not rows and imported.inputs:
+        sizes = {name: (None, width) for name, width in imported.inputs}
+        return [words.Words(name, words.counted(name, its), "float32", sizes=its) for name, its in sizes.items()]
+    if not rows:
+        return [words.Words("features", tuple(f"f{i}" for i in range(count)), "float32")]
     raise InputError(
-        f"columns: the model has {count} features without names; expected these: --columns features=COLUMN,COLUMN,…"
-        + (f"; the example has {len(rows)} columns: {match.few([*rows])}" if rows else "")
+        f"columns: the model has {count} features without names; expected these: --columns features=COLUMN,COLUMN,…; the "
+        f"example has {len(rows)} columns: {match.few([*rows])}"
     )
 
 

@@ -52,9 +52,10 @@ or an ensemble of decision trees; its content says so, not its name, and it may 
   x=r,phi,z@hits                     blocks of one collection, here "hits", have as many rows as each other
   edge_index.T=from,to:int64@edges   [2, n], as edge lists are
   field=field@call                   one number for the whole call, [n, 1] in rows of the first block
-Without --columns they are those that the file of the model names (features of trees, inputs of width 1), or those of --example,
-a Parquet, Arrow or CSV file: for each argument the column of its name, or the fields of the record of its name, as jets.pt; for
-a single argument all columns. Lists count as what they hold. The rows of --example are also what the package of a network is
+Without --columns they are those that the file of the model names (features of trees, inputs of width 1), else a column for each
+number of a row, where the file says the sizes (obs_0, obs_1, … of obs [n, 48]; f0, f1, … of trees); or those of --example, a
+Parquet, Arrow or CSV file: for each argument the column of its name, or the fields of the record of its name, as jets.pt; for a
+single argument all columns. Lists count as what they hold. The rows of --example are also what the package of a network is
 checked with.
 
 --outputs names the results, in order: score, or score=signal,background; or some of the outputs, or values inside, by the names

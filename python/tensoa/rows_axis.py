@@ -9,6 +9,7 @@ calls as its tensors need. A program does that in one call of the model, where t
 calls (tensoa.row_by_row).
 """
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,6 +107,17 @@ class RowsFirst(nn.Module):
             pieces.append(self.rows_of(value))
         return _like(value, [torch.cat(parts)[:number] for parts in zip(*pieces)])
 
+    def sizes_of_results(self) -> list[Sizes]:
+        """Of one row of each, as the model gives it."""
+        with as_exported():
+            results = _tensors_of(self.value(self.tensors(_rows(self.inputs, self.count or TRIED[0]))))
+        return [self._sizes_of_row(one.shape, axis) for one, axis in zip(results, self.axes)]
+
+    def _sizes_of_row(self, shape: torch.Size, axis: int | None) -> Sizes:
+        if axis is not None:
+            return (*shape[:axis], *shape[axis + 1 :])
+        return tuple(shape[1:] if self.count is None or shape[:1] == (1,) else shape)
+
     def rows_of(self, value: Any) -> list[torch.Tensor]:
         """Of each result what has rows first."""
         return [self._rows_first(tensor, axis) for tensor, axis in zip(_tensors_of(value), self.axes)]
@@ -133,6 +145,10 @@ class Program(RowsFirst):
         rows = self.rows(tensors, by_name)
         return self.by_calls(self.value, rows) if self.recorded is None else _like(self.form, self.recorded(*rows))
 
+    def sizes_of_results(self) -> list[Sizes]:
+        (right,) = self.right
+        return right.sizes_of_results()
+
     def reference(self) -> Function | None:
         """The model's own framework, in as many calls as it needs."""
         return self._by_calls("reference")
@@ -159,10 +175,15 @@ def rows_first(module: nn.Module, columns: Binding, said: Mapping[str, Sizes]) -
     """
     inputs = replace(columns, outputs=())
     sizes = {**_sizes_of_file(module, inputs), **said}
-    if isinstance(module, RowsFirst) or not said and _takes_as_it_is(module, inputs, sizes):
+    if isinstance(module, RowsFirst):
         return module, []
+    choices = itertools.islice(_choices(inputs, sizes), MOST_PLACES)
+    if _takes_as_it_is(module, inputs, sizes):
+        if not _gives_several_axes(module, inputs):
+            return module, []
+        choices = iter([tuple(Place(0, block.shape(None)[1:], None) for block in inputs.inputs)])
     reasons: dict[str, None] = {}
-    for places in itertools.islice(_choices(inputs, sizes), MOST_PLACES):
+    for places in choices:
         try:
             with as_exported():
                 return _program(module, inputs, places)
@@ -191,6 +212,18 @@ def _takes_as_it_is(module: nn.Module, inputs: Binding, sizes: Mapping[str, Size
     others = [block for block in inputs.inputs if sizes.get(block.name) and not _fits(sizes[block.name], block)]
     silent = WithoutResults(module)
     return not others and any(takes_rows(silent, inputs, (count,)) for count in MANY)
+
+
+def _gives_several_axes(module: nn.Module, inputs: Binding) -> bool:
+    """Whether a result of a model that takes rows as they are has more axes than [n, k]."""
+    if any(block.is_transposed or block.kind == "scalar" for block in inputs.inputs):
+        return False
+    inputs = with_examples(WithoutResults(module), inputs)
+    for count in MANY:
+        with contextlib.suppress(Exception), as_exported():  # whatever the user's model throws for one of them
+            results = _tensors_of(inputs.value(module, _rows(inputs, count)))
+            return any(isinstance(one, torch.Tensor) and one.dim() > 2 for one in results)
+    return False
 
 
 def _fits(sizes: Sizes, block: Block) -> bool:

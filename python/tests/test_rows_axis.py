@@ -154,12 +154,28 @@ def test_a_fixed_number_of_rows_that_depend_on_each_other_is_refused():
     assert "the model does not take x[64, 3]" in str(error.value) and "they depend on each other" in str(error.value)
 
 
+class OfPairs(nn.Module):
+    """[n, 3] to [n, 2, 2]."""
+
+    def forward(self, x):
+        return torch.stack([x[:, :2], x[:, 1:]], 1)
+
+
+def test_results_of_several_axes_are_columns_that_are_counted():
+    module, said = found(OfPairs(), "x=a,b,c")
+    rows = torch.randn(7, 3)
+    assert torch.equal(module(rows), OfPairs()(rows).flatten(1))
+    assert said == ["rows first: x is [n, 3]"]
+    made = _in_words(OfPairs(), [*_words(["x=a,b,c"])], [], None, said.append)
+    assert made.outputs[0].columns == ("output_0.0", "output_0.1", "output_1.0", "output_1.1")
+
+
 @pytest.mark.parametrize(
     "columns, says",
     [
-        ("x[2,n]=a,b,c", "block x[2, n] has 3 columns"),
-        ("x[n,n]=a", "block x[n, n] has 1 columns"),
-        ("x[n,3].T=a,b,c", "block x[n, 3].T has 3 columns"),
+        ("x[2,n]=a,b,c", "block x[2,n] has 3 columns"),
+        ("x[n,n]=a", "block x[n,n] has 1 columns"),
+        ("x[n,3].T=a,b,c", "block x[n,3].T has 3 columns"),
         ("x[n,m]=a,b,c", "block x[n,m]"),
     ],
 )

@@ -9,12 +9,13 @@
     field=field@call               one number for the whole call, which the model gets in every row of the first block: [n, 1]
     state[2,n,64]=h_0,h_1,…        the shape of the model's tensor, with n where rows are: each row has the other sizes, flat
     x[5]=a,b,c,d,e                 a tensor that is one row: the model runs for each
-    image[n,1,8,8]                 columns called image_0, image_1, … image_63
+    image[n,3,8,8]                 columns called image_0.0.0, … image_2.7.7; of x[n,2]: x_0 and x_1
 
 Without a dtype, columns are float32, or integers or truth values where the example has such.
 """
 
 import difflib
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +48,11 @@ class Words:
     is_transposed: bool = False
     sizes: tuple[int | None, ...] = ()
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether its columns have the names that counted() gives them."""
+        return bool(self.sizes) and self.columns == counted(self.name, self.sizes)
+
 
 def words_of(text: str, option: str = "columns") -> Words:
     """Raises InputError."""
@@ -54,7 +60,7 @@ def words_of(text: str, option: str = "columns") -> Words:
     if found is None or found["name"].strip() in ("", ".T") or (found["columns"] is None and found["sizes"] is None):
         raise _not_understood(option, text)
     name, is_transposed, sizes = _name_of(found)
-    columns = tuple(one.strip() for one in found["columns"].split(",")) if found["columns"] else _counted(name, sizes)
+    columns = tuple(one.strip() for one in found["columns"].split(",")) if found["columns"] else counted(name, sizes)
     if not all(columns):
         raise _not_understood(option, text)
     return _checked(Words(name, columns, found["dtype"] or "", found["rows"] or "", is_transposed, sizes), option)
@@ -74,9 +80,17 @@ def _name_of(found: re.Match) -> tuple[str, bool, tuple[int | None, ...]]:
     )
 
 
-def _counted(name: str, sizes: Sequence[int | None]) -> tuple[str, ...]:
-    """A name for each number of a row."""
-    return tuple(f"{name}_{i}" for i in range(math.prod(size for size in sizes if size is not None)))
+def counted(name: str, sizes: Sequence[int | None]) -> tuple[str, ...]:
+    """A name for each number of a row: x of one alone; x_0, x_1, …; of several axes x_0.0, x_0.1, …, as of vectors and matrices
+    (soa/plane_name.hpp). An engine that reads files of ONNX gives the same names.
+    """
+    of_row = [size for size in sizes if size is not None]
+    if None not in sizes and sizes and sizes[0] == 1:
+        of_row = of_row[1:]
+    if math.prod(of_row) == 1:
+        return (name,)
+    first = [name] if of_row[0] == 1 else [f"{name}_{i}" for i in range(of_row[0])]
+    return tuple(".".join(parts) for parts in itertools.product(first, *(map(str, range(size)) for size in of_row[1:])))
 
 
 def _checked(words: Words, option: str) -> Words:
@@ -89,10 +103,9 @@ def _checked(words: Words, option: str) -> Words:
         is_fixed and any(of_row == (size or 0) * len(words.columns) for size in words.sizes)
     )
     if words.sizes and (words.is_transposed or words.sizes.count(None) > 1 or not of_row or not fits):
-        shape = ", ".join("n" if size is None else str(size) for size in words.sizes)
         raise InputError(
-            f"{option}: block {words.name}[{shape}]{'.T' * words.is_transposed} has {len(words.columns)} columns; expected one "
-            f"n, where rows are, and as many columns as a row has numbers, {of_row}; no .T"
+            f"{option}: block {words.name}{shape_text(words.sizes)}{'.T' * words.is_transposed} has {len(words.columns)} "
+            f"columns; expected one n, where rows are, and as many columns as a row has numbers, {of_row}; no .T"
         )
     if words.dtype and words.dtype not in DTYPES:
         raise InputError(f"{option}: block {words.name} is of '{words.dtype}', expected one of {', '.join(DTYPES)}")
@@ -151,10 +164,17 @@ def block(
     }
 
 
-def text_of(one: Block, rows: str = "") -> str:
-    """What would be typed for a block. `rows`: the name of its collection, where it has one."""
+def shape_text(sizes: Sequence[int | None]) -> str:
+    return f"[{','.join('n' if size is None else str(size) for size in sizes)}]"
+
+
+def text_of(one: Block, rows: str = "", sizes: Sequence[int | None] = ()) -> str:
+    """What would be typed for a block. `rows`: the name of its collection, where it has one. `sizes`: as in Words."""
     dtype = name_of(one.column_dtype)
-    words = f"{one.name}{'.T' * one.is_transposed}={','.join(one.columns)}" + (f":{dtype}" if dtype != "float32" else "")
+    is_counted = bool(sizes) and one.columns == counted(one.name, sizes)
+    columns = "" if is_counted else f"={','.join(one.columns)}"
+    shape = shape_text(sizes) if sizes else ".T" * one.is_transposed
+    words = f"{one.name}{shape}{columns}" + (f":{dtype}" if dtype != "float32" else "")
     collection = CALL if one.kind == "scalar" else rows
     return f"{words}@{collection}" if collection else words
 

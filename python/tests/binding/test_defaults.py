@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from tensoa.binding.defaults import Taken, left_out, words_of_model
+from tensoa.binding.defaults import Taken, left_out, unnamed_text, words_of_model
 from tensoa.binding.examples import columns_of
+from tensoa.binding.trial import only_shape
 from tensoa.errors import InputError
 
 F, I = torch.float32, torch.int64  # noqa: E741
@@ -83,27 +84,71 @@ def test_a_single_argument_has_the_record_of_its_name_or_all_columns():
     assert blocks(OfX(), example("x", "mask")) == [("x", "x", "", ""), ("mask", "mask", "", "")]
 
 
+def test_numbers_of_a_row_are_counted_where_the_file_says_the_sizes():
+    model = OfFile(("x", F, (None, 3)), ("image", F, (None, 2, 1, 2)), ("state", F, (2, None, 1)), ("i", I, (None,)))
+    assert blocks(model) == [
+        ("x", "x_0,x_1,x_2", "float32", ""),
+        ("image", "image_0.0.0,image_0.0.1,image_1.0.0,image_1.0.1", "float32", ""),
+        ("state", "state_0.0,state_1.0", "float32", ""),
+        ("i", "i", "int64", ""),
+    ]
+    assert [one.sizes for one in words_of_model(model, None)][1:3] == [(None, 2, 1, 2), (2, None, 1)]
+    assert blocks(OfFile(("x", F, (1, 2)))) == blocks(OfFile(("x", F, (None, 2))))  # for one row
+    assert blocks(OfFile(("x", F, (None, 1, 2)))) == [("x", "x.0,x.1", "float32", "")]
+
+
+def test_blocks_have_as_many_rows_as_the_file_says():
+    model = OfFile(("x", F, (None, 2), (), "nodes"), ("y", F, (None, 1), (), "nodes"), ("edges", I, (2, None), (), "e"))
+    assert [one[3] for one in blocks(model)] == ["x", "x", "edges"]
+
+
+def test_the_line_for_unnamed_columns_has_the_way_to_names():
+    model = OfFile(("x", F, (None, 3)), ("image", F, (None, 2, 4)))
+    assert unnamed_text(words_of_model(model, None)) == (
+        "columns: x_0 to x_2, image_0.0 to image_1.3, as the file has no names for them; yours: --columns x=COLUMN,… "
+        "image[n,2,4]=COLUMN,…"
+    )
+
+
+class OfWidth(nn.Module):
+    """`rows`: the only number of them, if any."""
+
+    def __init__(self, rows=None, is_any=False):
+        super().__init__()
+        self.first, self.last = nn.Linear(7, 16), nn.Linear(16, 3)
+        self.rows, self.is_any = rows, is_any
+
+    def forward(self, x):
+        x = x[..., :7] if self.is_any else x
+        return self.last(self.first(x if self.rows is None else x.view(self.rows, 7)))
+
+
+def test_the_only_width_that_a_model_takes_is_found():
+    assert only_shape(OfWidth()) == (None, 7)
+    assert only_shape(OfWidth(rows=1)) == (1, 7)
+    assert blocks(torch.jit.script(OfWidth()))[0][1].startswith("x_0,x_1,")
+    for other in (OfWidth(is_any=True), nn.ReLU(), nn.Conv2d(3, 4, 3), nn.Embedding(4, 5)):
+        assert only_shape(other) is None
+    assert "--columns x=COLUMN,COLUMN,…" in refusal(OfWidth(is_any=True))
+
+
 def test_what_the_model_takes_is_said_with_a_place_for_each_column():
-    assert refusal(OfFile(("features", F, (None, 3)), ("charge", I, (None, 1, 2)))).startswith(
-        "columns: the model takes features float32[n, 3], charge int64[n, 1, 2]; expected [n, k]"
-    )
-    model = OfFile(("features", F, (None, 3)), ("charge", I, (None, 2)), ("w", F, (None, 1)))
+    model = OfFile(("x", F, (None, 3)), ("frames", F, (None, None)), ("sr", I, ()), ("w", F, (None, 1)))
     assert refusal(model) == (
-        "columns: the model takes features float32[n, 3], charge int64[n, 2], w float32[n, 1]; expected the columns of each: "
-        "--columns features=COLUMN,COLUMN,COLUMN charge=COLUMN,COLUMN:int64 w=w"
+        "columns: the model takes x float32[n, 3], frames float32[n, ?], sr int64[], w float32[n, 1]; expected the columns of "
+        "each: --columns x[n,3] frames[n,SIZE] sr=COLUMN:int64@call w=w"
     )
-    assert refusal(model, example("w", "features")).endswith(  # one column is not three
-        "--columns features=COLUMN,COLUMN,COLUMN charge=COLUMN,COLUMN:int64 w=w; the example has w, features"
+    model = OfFile(("x", F, (None, 3)), ("y", F, (None, 2)))
+    assert refusal(model, example("w", "x")).endswith(  # one column is not three
+        "--columns x=COLUMN,COLUMN,COLUMN y=COLUMN,COLUMN; the example has w, x"
     )
     assert refusal(OfFile(("features", F, (None, 3))), example("pt", "eta")).endswith(
         "--columns features=COLUMN,COLUMN,COLUMN; the example has pt, eta"
     )
-    assert "features=COLUMN,COLUMN,…" in refusal(OfFile(("features", F, (None, 300))))
+    assert "features=COLUMN,COLUMN,…" in refusal(OfFile(("features", F, (None, 300))), example("pt"))
     assert refusal(OfFile(("x", F, None))).startswith("columns: the model takes x float32; expected")
 
 
 def test_programs_of_torch_export_say_what_they_take():
     program = torch.export.export(nn.Linear(3, 2), (torch.ones(4, 3),), dynamic_shapes=({0: torch.export.Dim("n")},))
-    assert refusal(program.module()) == (
-        "columns: the model takes input float32[n, 3]; expected the columns of each: --columns input=COLUMN,COLUMN,COLUMN"
-    )
+    assert blocks(program.module()) == [("input", "input_0,input_1,input_2", "float32", "")]

@@ -87,3 +87,17 @@ def test_what_cannot_be_is_refused():
     mixed = refusal("x=a,b", a=torch.int32, b=torch.float32)
     assert mixed.startswith("columns: block x has a of int32, b of float32 in the example; expected one dtype of ")
     assert mixed.endswith("x=a,b:float32")
+
+
+def test_numbers_of_a_row_have_the_names_of_planes_of_vectors_and_matrices():
+    assert words.counted("x", (None,)) == words.counted("x", (None, 1)) == ("x",)
+    assert words.counted("x", (None, 3)) == words.counted("x", (1, 3)) == words.counted("x", (3,)) == ("x_0", "x_1", "x_2")
+    assert words.counted("x", (None, 2, 2)) == ("x_0.0", "x_0.1", "x_1.0", "x_1.1")
+    assert words.counted("x", (None, 1, 2, 2)) == ("x.0.0", "x.0.1", "x.1.0", "x.1.1")
+
+
+def test_counted_columns_are_printed_as_sizes():
+    (block,) = inputs_of("image[n,1,2,2]")
+    assert words.text_of(block, sizes=(None, 1, 2, 2)) == "image[n,1,2,2]"
+    (block,) = inputs_of("image[n,1,1,2]=a,b:float64")
+    assert words.text_of(block, sizes=(None, 1, 1, 2)) == "image[n,1,1,2]=a,b:float64"

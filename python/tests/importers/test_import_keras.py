@@ -86,13 +86,9 @@ SEQUENCES = {
 }
 
 
-def test_what_a_model_takes_is_said_where_no_columns_are_known(tmp_path):
-    with pytest.raises(InputError) as caught:
-        words_of_model(load_module(saved(two_inputs(), tmp_path)), None)
-    assert str(caught.value) == (
-        "columns: the model takes jet float32[n, 3], tracks float32[n, 5]; expected the columns of each: --columns "
-        "jet=COLUMN,COLUMN,COLUMN tracks=COLUMN,COLUMN,COLUMN,COLUMN,COLUMN"
-    )
+def test_columns_are_counted_where_none_are_named(tmp_path):
+    jet, tracks = words_of_model(load_module(saved(two_inputs(), tmp_path)), None)
+    assert (jet.columns, tracks.columns[-1]) == (("jet_0", "jet_1", "jet_2"), "tracks_4")
 
 
 @pytest.mark.parametrize("ending", ["keras", "h5"])

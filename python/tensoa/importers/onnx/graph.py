@@ -34,11 +34,14 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 @dataclass
 class Input:
-    """An argument of a graph: dimensions are None where they are free, `shape` is None where it is not declared."""
+    """An argument of a graph: dimensions are None where they are free, `shape` is None where it is not declared. `free`: the
+    name of the first of them that is free, if it has one.
+    """
 
     name: str
     dtype: torch.dtype
     shape: tuple[int | None, ...] | None
+    free: str = ""
 
 
 @dataclass
@@ -138,10 +141,11 @@ def _input(value: onnx.ValueInfoProto) -> Input:
     tensor = value.type.tensor_type
     if tensor.elem_type not in DTYPES:
         raise Unsupported(f'input "{value.name}" is of {_name_of(tensor.elem_type)}, expected numbers of {_known_names()}')
-    shape = None
+    shape, free = None, ""
     if tensor.HasField("shape"):
         shape = tuple(size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim)
-    return Input(value.name, DTYPES[tensor.elem_type], shape)
+        free = next((size.dim_param for size in tensor.shape.dim if not size.HasField("dim_value")), "")
+    return Input(value.name, DTYPES[tensor.elem_type], shape, free)
 
 
 def _name_of(number: int) -> str:

@@ -56,7 +56,7 @@ class OnnxModule(nn.Module):
 
     @property
     def taken_by_file(self) -> list[Taken]:
-        return [Taken(argument.name, argument.dtype, argument.shape) for argument in self.graph.inputs]
+        return [Taken(one.name, one.dtype, one.shape, rows=one.free) for one in self.graph.inputs]
 
     @property
     def result_names(self) -> list[str]:

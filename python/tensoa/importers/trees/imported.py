@@ -36,12 +36,15 @@ class Reference:
 
 @dataclass
 class Imported:
-    """`notes`: lines for people. `other_outputs`: names of what the file gives beside its answers, as labels of classes."""
+    """`notes`: lines for people. `other_outputs`: names of what the file gives beside its answers, as labels of classes.
+    `inputs`: (name, width) of those that the file has for its features.
+    """
 
     ensemble: Ensemble
     reference: Reference
     notes: list[str] = field(default_factory=list)
     other_outputs: list[str] = field(default_factory=list)
+    inputs: list[tuple[str, int]] = field(default_factory=list)
 
 
 def own_reference(ensemble: Ensemble, framework: str, problem: str = "is not installed here") -> Reference:

@@ -43,7 +43,7 @@ def read(content: bytes, subject: str) -> Imported:
         raise InputError(f"{subject}cannot be read ({first_line(error)}), expected a whole model of ONNX") from error
     reader = _Reader(model, subject)
     ensemble = reader.ensemble()
-    return Imported(ensemble, _reference(reader, ensemble), reader.notes, reader.other_outputs(model.graph))
+    return Imported(ensemble, _reference(reader, ensemble), reader.notes, reader.other_outputs(model.graph), reader.inputs)
 
 
 class _Reader:
@@ -62,6 +62,7 @@ class _Reader:
             except Exception as error:  # onnx throws many kinds
                 self.fail(f'its attribute "{attribute.name}" cannot be read: {first_line(error)}')
             self.attributes[attribute.name] = value
+        self.inputs: list[tuple[str, int]] = []
         self.is_double, self.columns, self.names = self.input(model.graph, TensorProto)
 
     def fail(self, what: str) -> None:
@@ -105,6 +106,7 @@ class _Reader:
         columns = int(used) if widths[0] is None else sum(width for width in widths if width is not None)
         if not 0 <= columns < 2**31:
             self.fail(f"it has {columns} columns")
+        self.inputs = [(part, width or columns) for (part, _), width in zip(parts, widths)]
         names = [part for part, _ in parts] if len(parts) > 1 and set(widths) == {1} else []
         return kinds == {types.DOUBLE}, columns, names if len(set(names)) == len(names) else []
 

@@ -16,6 +16,7 @@ from tensoa.package.cases import KINDS
 from tree_models import binding_text, command, contents, rows
 
 xgboost = pytest.importorskip("xgboost")
+import tensoa  # noqa: E402
 from tensoa import binding  # noqa: E402
 
 NAMES = ["pt", "eta", "pos_0", "pos_1", "n"]
@@ -122,6 +123,14 @@ def test_options_of_a_pickle(tmp_path, capsys):
     features = np.frombuffer(content, "f4", 5 * 33).reshape(5, 33).T
     expected = trees.decision_function(features)
     np.testing.assert_array_equal(np.frombuffer(content, "f8", offset=20 * 33), expected)
+
+
+def test_features_without_names_are_counted(tmp_path):
+    _, path = model(tmp_path, None)
+    said = []
+    tensoa.compile(path, tmp_path / "m.pt2", report=said.append)
+    assert said[0] == "input features=f0,f1,f2,f3,f4"
+    assert said[2] == "columns: f0 to f4, as the file has no names for them; yours: --columns features=COLUMN,…"
 
 
 def test_collections_of_features_need_equal_lengths(tmp_path):

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+import tensoa
 from exporting import block
 from tensoa import forest
 from tensoa.command import run
@@ -313,6 +314,20 @@ def test_casts_and_the_command(tmp_path):
         x = np.frombuffer(content, "i8", 5 * case.rows).reshape(5, -1).T
         answers = np.frombuffer(content, "f8", offset=40 * case.rows)
         np.testing.assert_allclose(answers, session.run(None, {"x": x})[0].ravel(), rtol=1e-6)
+
+
+def test_columns_without_names_are_those_of_the_input_as_its_runtime_has_them(tmp_path):
+    said = []
+    tensoa.compile(
+        saved(tmp_path, "TreeEnsembleRegressor", random_trees(1, MODES[:4])[0]), tmp_path / "m.pt2", report=said.append
+    )
+    assert said[:3] == [
+        "input x[n,5]",
+        "output score=score",
+        "columns: x_0 to x_4, as the file has no names for them; yours: --columns x=COLUMN,…",
+    ]
+    (block_of_x,) = contents(tmp_path / "m.pt2")[0].binding["inputs"]
+    assert [one["name"] for one in block_of_x["columns"]] == ["x_0", "x_1", "x_2", "x_3", "x_4"]
 
 
 # ---- what is refused
