@@ -4,6 +4,7 @@
 
 import argparse
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
@@ -17,11 +18,21 @@ from tensoa import export
 from tensoa.binding import Binding, argument_names, examples, require_binding, words
 from tensoa.binding.blocks import named_results
 from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
-from tensoa.binding.defaults import left_out, line_of, needed_arguments, taken_text, unnamed_text, words_of_model
+from tensoa.binding.defaults import (
+    MOST_COLUMNS,
+    left_out,
+    line_of,
+    needed_arguments,
+    taken_by_file,
+    taken_text,
+    unnamed_text,
+    words_of_model,
+)
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples, with_lengths
 from tensoa.binding.parse import SCHEMA, parse
 from tensoa.binding.parse import load as load_binding
+from tensoa.carried import Carried, state_of, with_state
 from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError, Unsupported, first_line
@@ -32,7 +43,7 @@ from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
 from tensoa.package import forest
 from tensoa.program_kinds import PACKAGE, NoProgram, summary
-from tensoa.rows_axis import RowsFirst, Sizes, rows_first
+from tensoa.rows_axis import RowsFirst, Sizes, calls_as_said, rows_first
 from tensoa.settled import settled
 
 TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
@@ -230,11 +241,12 @@ def _compile_module(
             sizes: dict[str, Sizes] = {}
             columns = _with_rows(module, described, rows, options.report)
         else:
-            sizes = {one.name: one.sizes for one in described[0] if one.sizes}
+            sizes = _sizes(described[0])
             columns = _in_words(module, *described, rows, options.report)
     if is_file and not isinstance(described, Binding):
         module = load_module(str(model), columns)  # whose results and columns go by name
     with evaluated(module):
+        module = with_state(module, [block.name for block in columns.inputs])
         module, lines = rows_first(module, columns, sizes)
     with evaluated(module):  # whose buffers are as they were before
         module, others = settled(module, columns)
@@ -269,9 +281,17 @@ def _in_words(
     blocks = asked or words_of_model(module, rows)
     _require_columns(blocks, rows)
     inputs = words.inputs_of(blocks, rows or {})
-    _check_arguments(module, [block.name for block in inputs.inputs])
-    module, _ = rows_first(module, inputs, {one.name: one.sizes for one in blocks if one.sizes})
     lines: list[str] = []
+    module = with_state(module, [one.name for one in blocks])
+    _check_arguments(module, [block.name for block in inputs.inputs])
+    if not isinstance(module, Carried):
+        names = state_of(module, calls_as_said(module, inputs, _sizes(blocks)))
+        module = with_state(module, names)
+        blocks = [*blocks, *_words_of_state(module, names, blocks[0].rows)]
+        inputs = words.inputs_of(blocks, rows or {})
+    if isinstance(module, Carried):
+        lines += module.lines()
+    module, _ = rows_first(module, inputs, _sizes(blocks))
     inputs = _with_rows(module, inputs, rows, lines.append)
     try:
         columns = words.with_outputs(inputs, _outputs_of(module, inputs, results))
@@ -290,6 +310,24 @@ def _in_words(
     ]:
         report(line)
     return replace(columns, inputs=inputs.inputs)  # with the rows of the example
+
+
+def _sizes(blocks: Sequence[words.Words]) -> dict[str, Sizes]:
+    return {one.name: one.sizes for one in blocks if one.sizes}
+
+
+def _words_of_state(module: nn.Module, names: Sequence[str], rows: str) -> list[words.Words]:
+    """Blocks of the collection `rows` for a state that the caller keeps."""
+    taken = taken_by_file(module)
+    blocks = []
+    for name in names:
+        shape = taken[name].shape or ()
+        if math.prod(size or 1 for size in shape) > MOST_COLUMNS or name_of(taken[name].dtype) not in DTYPES:
+            raise Unsupported(
+                f"the model keeps {taken[name]} between calls, which columns cannot hold; expected at most {MOST_COLUMNS}"
+            )
+        blocks.append(words.Words(name, words.counted(name, shape), name_of(taken[name].dtype), rows, sizes=shape))
+    return blocks
 
 
 def _require_columns(blocks: Sequence[words.Words], rows: Example | None) -> None:

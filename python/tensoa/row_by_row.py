@@ -8,10 +8,12 @@ would fix the number where torch.export follows them.
 """
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import make_fx
 
 aten = torch.ops.aten
@@ -22,7 +24,18 @@ def of_each(function: Function, inputs: Sequence[torch.Tensor]) -> torch.fx.Grap
     """A module that gives the results of `function` for each of any number of first indices of its inputs. `inputs`: tensors of
     the number that is recorded. It is right where no other size is a multiple of that: the caller compares.
     """
-    return of_any(torch.vmap(function), inputs)
+    try:
+        return of_any(torch.vmap(function), inputs)
+    except Exception:  # torch.vmap has no rule for some operators, as for LSTM: they are made of others that have one
+        return of_any(torch.vmap(_in_small_operators(function, [one[0] for one in inputs])), inputs)
+
+
+def _in_small_operators(function: Function, row: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
+    """A function of one row, with the rules in Python that torch has for recurrent layers."""
+    with torch.no_grad(), enable_python_dispatcher(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # flags() speaks of GPUs of Intel
+        with torch.backends.mkldnn.flags(enabled=False):  # which has an operator of its own for LSTM
+            return make_fx(function)(*row)
 
 
 def of_any(function: Function, inputs: Sequence[torch.Tensor]) -> torch.fx.GraphModule:

@@ -10,9 +10,10 @@ calls (tensoa.row_by_row).
 """
 
 import contextlib
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,8 @@ from tensoa.binding.blocks import Binding, Block, argument_names, named_results
 from tensoa.binding.columns import Columns, collections_of
 from tensoa.binding.defaults import taken_by_file
 from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples
-from tensoa.compiler.frontends.torchscript import Interpreted
+from tensoa.carried import Carried
+from tensoa.compiler.frontends.torchscript import without_script
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers.results import named
 from tensoa.row_by_row import of_any, of_each
@@ -134,9 +136,14 @@ class Program(RowsFirst):
     """
 
     def __init__(
-        self, right: RowsFirst, axes: Sequence[int | None], recorded: nn.Module | None = None, form: Any = None
+        self,
+        right: RowsFirst,
+        axes: Sequence[int | None],
+        recorded: nn.Module | None = None,
+        form: Any = None,
+        model: nn.Module | None = None,
     ) -> None:
-        super().__init__(right.model, right.inputs, [place.for_any for place in right.places], axes)
+        super().__init__(model or right.model, right.inputs, [place.for_any for place in right.places], axes)
         self.recorded, self.right = recorded, [right]  # in a list: its parts are not once more those of this one
         self.form = form
         self.framework = getattr(right.model, "framework", "the model itself")
@@ -183,16 +190,47 @@ def rows_first(module: nn.Module, columns: Binding, said: Mapping[str, Sizes]) -
             return module, []
         choices = iter([tuple(Place(0, block.shape(None)[1:], None) for block in inputs.inputs)])
     reasons: dict[str, None] = {}
-    for places in choices:
+    for places, is_recorded in _attempts(choices):
         try:
             with as_exported():
-                return _program(module, inputs, places)
+                return _program(module, inputs, places, is_recorded)
         except Exception as error:  # whatever the user's model throws
             reasons[f"{' and '.join(map(str, places))}: {first_line(error)}"] = None
-    if not said:
+    if not said and not isinstance(module, Carried):
         return module, []  # what it does not take is said when it is called
-    names = ", ".join(f"{name}[{', '.join('n' if size is None else str(size) for size in its)}]" for name, its in said.items())
-    raise InputError(f"columns: the model does not take {names}: {'; '.join(reasons) or 'its rows have other numbers'}")
+    sizes = said or sizes
+    names = ", ".join(f"{name}[{', '.join('n' if size is None else str(size) for size in its)}]" for name, its in sizes.items())
+    state = ", with the state that it keeps as columns," if isinstance(module, Carried) else ""
+    raise InputError(f"columns: the model{state} does not take {names}: {'; '.join(reasons) or 'its rows have other numbers'}")
+
+
+def _attempts(choices: Iterable[tuple[Place, ...]]) -> Iterator[tuple[tuple[Place, ...], bool]]:
+    """(places, whether calls are recorded). Where a tensor of one row has its axis says nothing about which numbers are a row,
+    so what the model itself gives for several rows is looked for in all of them first.
+    """
+    of_one_row = []
+    for places in choices:
+        if places[0].count == 1:
+            of_one_row.append(places)
+        yield places, places[0].count != 1
+    yield from ((places, True) for places in of_one_row)
+
+
+def calls_as_said(
+    module: nn.Module, inputs: Binding, said: Mapping[str, Sizes]
+) -> Iterator[tuple[int | None, Callable[[], Any]]]:
+    """(rows of a call, None for any; a call with always the same numbers), the likelier places of rows first."""
+    plain = tuple(Place(0, block.shape(None)[1:], None) for block in inputs.inputs if not block.is_transposed)
+    choices = itertools.islice(_choices(inputs, {**_sizes_of_file(module, inputs), **said}), MOST_PLACES)
+    for places in [*([plain] if len(plain) == len(inputs.inputs) else []), *choices]:
+        trial = RowsFirst(module, inputs, places, ())
+        tensors = trial.tensors(_rows(inputs, trial.count or TRIED[0]))
+        yield trial.count, functools.partial(_call, trial, tensors)
+
+
+def _call(trial: RowsFirst, tensors: Sequence[torch.Tensor]) -> Any:
+    with as_exported():
+        return trial.value([one.clone() for one in tensors])
 
 
 def _sizes_of_file(module: nn.Module, inputs: Binding) -> dict[str, Sizes]:
@@ -202,14 +240,14 @@ def _sizes_of_file(module: nn.Module, inputs: Binding) -> dict[str, Sizes]:
         return {}
     arguments = [block.name for block in inputs.inputs] if inputs.goes_by_name(names) else names
     return {
-        block.name: of_file[name].shape or ()
+        block.name: shape
         for block, name in zip(inputs.inputs, arguments)
-        if name in of_file and not block.is_transposed
+        if name in of_file and not block.is_transposed and (shape := of_file[name].shape) is not None
     }
 
 
 def _takes_as_it_is(module: nn.Module, inputs: Binding, sizes: Mapping[str, Sizes]) -> bool:
-    others = [block for block in inputs.inputs if sizes.get(block.name) and not _fits(sizes[block.name], block)]
+    others = [block for block in inputs.inputs if block.name in sizes and not _fits(sizes[block.name], block)]
     silent = WithoutResults(module)
     return not others and any(takes_rows(silent, inputs, (count,)) for count in MANY)
 
@@ -235,11 +273,11 @@ def _fits(sizes: Sizes, block: Block) -> bool:
 def _choices(inputs: Binding, sizes: Mapping[str, Sizes]) -> Iterator[tuple[Place, ...]]:
     """Places for all blocks, the likelier ones first: in all of them as many rows for a call."""
     own = [block.shape(None)[1:] for block in inputs.inputs]
-    if not any(sizes.values()):  # the file says nothing: all are one row, or have an axis of one row
+    if not sizes:  # the file says nothing: all are one row, or have an axis of one row
         yield tuple(Place(None, size, 1) for size in own)
         yield tuple(Place(0, size, 1) for size in own)
         return
-    each = [[*_places(sizes.get(block.name) or (None, *size), math.prod(size))] for block, size in zip(inputs.inputs, own)]
+    each = [[*_places(sizes.get(block.name, (None, *size)), math.prod(size))] for block, size in zip(inputs.inputs, own)]
     for places in itertools.product(*each):
         if len({place.count for place in places}) == 1:
             yield places
@@ -252,6 +290,8 @@ def _places(sizes: Sizes, width: int) -> Iterator[Place]:
         others = _filled(sizes[:axis] + sizes[axis + 1 :], width)
         if others is not None:
             yield Place(axis, others, sizes[axis])
+            if sizes[axis] is None:  # where it is said of a model of one row
+                yield Place(axis, others, 1)
     whole = _filled(sizes, width)
     if whole is not None:
         yield Place(None, whole, 1)
@@ -265,8 +305,8 @@ def _filled(sizes: Sizes, width: int) -> tuple[int, ...] | None:
     return tuple(width // known if size is None else size for size in sizes)
 
 
-def _program(model: nn.Module, inputs: Binding, places: Sequence[Place]) -> tuple[nn.Module, list[str]]:
-    """Raises whatever the model throws, and Unsupported."""
+def _program(model: nn.Module, inputs: Binding, places: Sequence[Place], is_recorded: bool) -> tuple[nn.Module, list[str]]:
+    """`is_recorded`: whether calls of the model may be recorded, too. Raises whatever the model throws, and Unsupported."""
     count = places[0].count
     if count is not None and len(collections_of(inputs)) > 1:
         raise Unsupported("its blocks have other numbers of rows than each other")
@@ -277,7 +317,7 @@ def _program(model: nn.Module, inputs: Binding, places: Sequence[Place]) -> tupl
         return Program(right, right.axes), [f"rows first: {what}{_results_text(right)}"]
     if count > 1:
         _require_independent(right)
-    for way, make in _ways(right).items():
+    for way, make in itertools.islice(_ways(right).items(), None if is_recorded else 1):
         try:
             program = make()
             _require_same(program, right)
@@ -365,7 +405,7 @@ def _ways(right: RowsFirst) -> dict[str, Callable[[], Program]]:
     """Programs for any number of rows of a model that has one number, the faster ones first."""
     assert right.count is not None
     count = right.count
-    model = Interpreted(right.model.eval()) if isinstance(right.model, torch.jit.ScriptModule) else right.model
+    model = without_script(right.model)
     once = RowsFirst(model, right.inputs, right.places, right.axes)
 
     def form() -> Any:
@@ -379,7 +419,7 @@ def _ways(right: RowsFirst) -> dict[str, Callable[[], Program]]:
 
     def by_model() -> Program:
         any_number = [place.for_any for place in right.places]
-        return Program(right, _axes(right.model, right.inputs, any_number))
+        return Program(right, _axes(model, right.inputs, any_number), model=model)
 
     def by_row() -> Program:
         return Program(right, [0] * len(right.axes), of_each(of_row, _rows(right.inputs, RECORDED)), form())

@@ -154,6 +154,26 @@ def test_a_fixed_number_of_rows_that_depend_on_each_other_is_refused():
     assert "the model does not take x[64, 3]" in str(error.value) and "they depend on each other" in str(error.value)
 
 
+class OfASequence(nn.Module):
+    """[1, 6] as a sequence of 3 steps: torch.vmap has no rule for an LSTM."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.memory = nn.LSTM(2, 4)
+
+    def forward(self, x):
+        return self.memory(x.view(3, 1, 2))[1][0].view(1, 4)
+
+
+def test_operators_without_a_rule_of_vmap_are_calculated_for_each_row():
+    model = OfASequence()
+    module, lines = found(model, "x[1,6]")
+    assert lines == ["rows first: x is [1, 6]; each row is calculated by itself"]
+    x = torch.randn(9, 6)
+    torch.testing.assert_close(module(x), torch.cat([model(row[None]) for row in x]))
+
+
 class OfPairs(nn.Module):
     """[n, 3] to [n, 2, 2]."""
 

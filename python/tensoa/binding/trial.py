@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
+from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported
 
 MOST_WIDTHS = 256
@@ -33,7 +34,7 @@ def only_shape(module: Any) -> tuple[int | None, ...] | None:
 
 def _takes(module: Any, shape: tuple[int | None, ...]) -> bool:
     try:
-        with as_exported():
+        with evaluated(module), as_exported():  # a call may change what the model keeps
             module(torch.ones([ROWS if size is None else size for size in shape]))
     except Exception:  # whatever the user's model throws
         return False

@@ -8,7 +8,7 @@ torch.export sees the operators on tensors and nothing else: loops of a known le
 are taken, assertions and optional arguments leave no trace.
 """
 
-from tensoa.compiler.frontends.torchscript.compare import interpreted
+from tensoa.compiler.frontends.torchscript.compare import interpreted, without_script
 from tensoa.compiler.frontends.torchscript.module import Interpreted
 
-__all__ = ["Interpreted", "interpreted"]
+__all__ = ["Interpreted", "interpreted", "without_script"]

@@ -37,6 +37,14 @@ def interpreted(module: nn.Module, binding: Binding) -> nn.Module:
     return plain
 
 
+def without_script(module: nn.Module) -> nn.Module:
+    """The module, or a copy whose TorchScript models are run from Python; not compared. Raises InputError."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return Interpreted(module.eval())
+    has_script = any(isinstance(part, torch.jit.ScriptModule) for part in module.modules())
+    return _replaced(copy.deepcopy(module)) if has_script else module
+
+
 def _replaced(module: nn.Module) -> nn.Module:
     for name, part in module.named_children():
         setattr(module, name, Interpreted(part.eval()) if isinstance(part, torch.jit.ScriptModule) else _replaced(part))

@@ -147,6 +147,7 @@ class Compiler:
         self.slots: dict[str, int] = {}
         self.initial: dict[int, Value] = {}
         self.tensors: dict[int, torch.Tensor] = {}
+        self.paths: dict[str, int] = {}  # the slot of each tensor of the model that the graph reads
         self.of_self: dict[int, _Part] = {}  # slots of the model and its parts: (part, name)
         graph = script.forward.inlined_graph if hasattr(script.forward, "inlined_graph") else script.inlined_graph
         first, *inputs = graph.inputs()
@@ -252,6 +253,7 @@ class Compiler:
             self.of_self[outputs[0]] = (value, path)
         elif isinstance(value, torch.Tensor):
             self.tensors[outputs[0]] = value
+            self.paths[path] = outputs[0]
         elif isinstance(value, (torch.ScriptObject, torch._C.ScriptModule)):
             raise refusal(f"{path} is an object of C++, as quantized models have", _place(node))
         else:

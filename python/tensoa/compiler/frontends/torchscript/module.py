@@ -22,6 +22,7 @@ class _Code:
         compiler = Compiler(script)
         self.size = len(compiler.slots)
         self.initial, self.tensors = compiler.initial, compiler.tensors
+        self.paths = compiler.paths
         self.inputs, self.steps, self.outputs = compiler.inputs, compiler.steps, compiler.outputs
         forward: Any = script.forward
         self.arguments: list[torch._C.Argument] = forward.schema.arguments[1:]
@@ -43,6 +44,7 @@ class Interpreted(nn.Module):
                 registered[id(tensor)] = f"tensor_{len(registered)}"
                 self.register_buffer(registered[id(tensor)], tensor.detach())
             self.names[slot] = registered[id(tensor)]
+        self.buffer_names = {path: self.names[slot] for path, slot in self.code.paths.items()}
         self.code.tensors = list(self.code.tensors)
 
     @property
