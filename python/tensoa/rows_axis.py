@@ -257,7 +257,7 @@ def _gives_several_axes(module: nn.Module, inputs: Binding) -> bool:
     if any(block.is_transposed or block.kind == "scalar" for block in inputs.inputs):
         return False
     inputs = with_examples(WithoutResults(module), inputs)
-    for count in MANY:
+    for count in (TRIED[0], *MANY):
         with contextlib.suppress(Exception), as_exported():  # whatever the user's model throws for one of them
             results = _tensors_of(inputs.value(module, _rows(inputs, count)))
             return any(isinstance(one, torch.Tensor) and one.dim() > 2 for one in results)

@@ -32,7 +32,7 @@ from tensoa.binding.blocks import Binding, argument_names, named_results
 from tensoa.binding.columns import NORMAL, SMALL, SPECIAL, Columns, collections_of
 from tensoa.binding.model import as_exported, result_rows, with_examples, with_lengths
 from tensoa.compiler.frontends import torch_export
-from tensoa.errors import InputError, Unsupported
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.row_dependence import INDEPENDENT, row_dependence
 from tensoa.rows_axis import are_same
 from tensoa.tracing import OTHERS
@@ -56,26 +56,33 @@ def settled(module: nn.Module, columns: Binding) -> tuple[nn.Module, list[str]]:
         rows = [_rows(inputs, seed) for seed in SEEDS]
         with as_exported():
             found = Settled(module, columns, *_state(module, inputs, rows))
-            frozen, follows = [*found.lines], _follow(found, rows)
+            frozen, reason = [*found.lines], _follow(found, rows)
     except Changes:
         raise
     except Exception:  # whatever the user's model throws: what it does not take is said when it is called
         return module, []
-    if not follows:
+    said = []
+    if reason is not None:
         found.follows, found.lines = False, frozen
-    return (found, [*dict.fromkeys(found.lines)]) if found.lines else (module, [])
+        said = [f"branches and selections stay as they are: {reason}"] if reason else []
+    return (found, [*dict.fromkeys(found.lines), *said]) if found.lines else (module, said)
 
 
-def _follow(found: "Settled", rows: list[list[torch.Tensor]]) -> bool:
-    """Whether all branches and selections are decided, and rows do not depend on each other then."""
+def _follow(found: "Settled", rows: list[list[torch.Tensor]]) -> str | None:
+    """None where all branches and selections are decided, and rows do not depend on each other then; else why not, nothing
+    where the model does not say.
+    """
     try:
         if not _decide(found, rows):
-            return True
+            return None
         rules = result_rows(found, found.columns, "cpu")
         program = torch_export.exported_program(found, found.columns)
-        return row_dependence(program, found.columns, rules).answer == INDEPENDENT
+        is_independent = row_dependence(program, found.columns, rules).answer == INDEPENDENT
+        return None if is_independent else "rows are not shown to be independent where all is calculated that may be selected"
+    except Unsupported as error:
+        return first_line(error)
     except Exception:  # of the user's model, and of torch.export, which throws many kinds
-        return False
+        return ""
 
 
 class Changes(Unsupported):

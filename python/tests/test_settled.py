@@ -142,10 +142,36 @@ def test_selections_are_all_that_may_be_selected(model, columns, shift):
     torch.testing.assert_close(module(x), model(x))
 
 
-@pytest.mark.parametrize("model", [MeanOfSome, CountOfSome, Shortcut])
-def test_what_is_not_shown_to_be_the_same_stays_as_it_is(model):
-    model = model()
-    assert found(model) == (model, [])
+@pytest.mark.parametrize(
+    "model, reason",
+    [
+        (MeanOfSome(), "it gives other numbers than the model"),
+        (CountOfSome(), "the number of what a selection selects is read"),
+        (Shortcut(), "a branch on numbers"),
+    ],
+)
+def test_what_is_not_shown_to_be_the_same_stays_as_it_is_and_a_line_says_why(model, reason):
+    assert found(model) == (model, [f"branches and selections stay as they are: {reason}"])
+
+
+class Watched(nn.Linear):
+    """`calls`: how often it runs."""
+
+    def __init__(self):
+        super().__init__(3, 2)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x)
+
+
+def test_a_model_that_has_nothing_of_it_is_called_twice():
+    model = Watched().eval()
+    binding = _in_words(model, [*_words(["x=a,b,c"])], [], None, str)
+    model.calls = 0
+    assert settled(model, binding) == (model, [])
+    assert model.calls == 2
 
 
 @pytest.mark.parametrize("model, columns", [(Counting, "x=a,b,c"), (Check, "x=a,b,c"), (Selecting, "x=a,b,c")])

@@ -132,7 +132,7 @@ FORMATS = [
         "TorchScript",
         f"the program, {COMPILE}",
         "scripted and traced models, branches and loops on constants; [just in time](just_in_time.md) what torch loads",
-        "state of several rows that a call changes; as packages: control flow that depends on the data, which runs just in time",
+        "state of several rows that calls change; as packages: control flow that depends on the data, which runs just in time",
         "torch",
         "TorchScript",
     ),
