@@ -493,8 +493,8 @@ def _compile_trees(
 
 
 def _features(imported: Imported, rows: Example) -> list[words.Words]:
-    """Those that the file names, or the example; where neither does, those of the inputs of a file of ONNX, else f0, f1, … as
-    XGBoost calls them.
+    """Those that the file names, or the example; where neither does, those of the inputs of a file of ONNX, else those that the
+    framework makes up.
     """
     names, count = imported.ensemble.column_names, imported.ensemble.columns
     if names and (not rows or any(name in rows for name in names)):
@@ -507,7 +507,7 @@ def _features(imported: Imported, rows: Example) -> list[words.Words]:
         sizes = {name: (None, width) for name, width in imported.inputs}
         return [words.Words(name, words.counted(name, its), "float32", sizes=its) for name, its in sizes.items()]
     if not rows:
-        return [words.Words("features", tuple(f"f{i}" for i in range(count)), "float32")]
+        return [words.Words("features", tuple(match.made_up(imported.ensemble.source, count)), "float32")]
     raise InputError(
         f"columns: the model has {count} features without names; expected these: --columns features=COLUMN,COLUMN,…; the "
         f"example has {len(rows)} columns: {match.few([*rows])}"

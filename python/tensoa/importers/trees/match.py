@@ -58,9 +58,18 @@ def _names(binding: Binding, place: Place) -> set[str]:
     return names | {f"{block.name}.{name}" for name in names}
 
 
+PREFIXES = {"XGBoost": "f", "LightGBM": "Column_"}  # of the names that a framework makes up where it was given none
+
+
+def made_up(source: str, count: int) -> list[str]:
+    """The names of features that have none: those of the framework that `source` begins with, else those of XGBoost."""
+    prefix = next((its for name, its in PREFIXES.items() if source.startswith(name)), PREFIXES["XGBoost"])
+    return [f"{prefix}{i}" for i in range(count)]
+
+
 def are_made_up(features: list[str]) -> bool:
     """Whether a framework counted the columns: f0, Column_0."""
-    return any(features == [f"{prefix}{i}" for i in range(len(features))] for prefix in ("f", "Column_"))
+    return any(features == made_up(source, len(features)) for source in PREFIXES)
 
 
 def _listed(binding: Binding, columns: list[Place]) -> str:
