@@ -47,10 +47,10 @@ class Format:
 COMPILE = "`tensoa compile`"
 FORMATS = [
     Format(
-        "XGBoost JSON, UBJ",
+        "XGBoost JSON, UBJ, binary",
         f"the program, {COMPILE}",
         "gbtree and dart, all forms of `base_score`, several classes and targets, leaf vectors, categories, random forests; "
-        "`--best-iteration`; binary files from before 3.1 by `tensoa compile`, where such a version is installed",
+        "`--best-iteration`; binary files from before 3.1, which later versions no longer read",
         "gblinear, unknown objectives",
         "XGBoost: the same bits",
         "XGBoost",
