@@ -224,7 +224,30 @@ def torchscript(path: Path, names: list[str], splitting: str | None) -> Runtime:
     import torch
 
     script = torch.jit.load(path, "cpu").eval()
-    return Runtime(f"TorchScript of torch {torch.__version__}", {"TorchScript": _of_torch(script)})
+    arguments = len(script.forward.schema.arguments) - 1  # less self
+
+    def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return _of_torch(script)(given) if len(given) <= arguments else _row_by_row(script, arguments, given)
+
+    return Runtime(f"TorchScript of torch {torch.__version__}", {"TorchScript": call})
+
+
+def _row_by_row(script, arguments: int, given: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """With what is given behind the arguments in the buffers that a call changes, which are results, too."""
+    import torch
+
+    names = list(given)
+    rows = []
+    for row in range(len(given[names[0]])):
+        state = {name: given[name][row : row + 1] for name in names[arguments:]}
+        buffers = dict(script.named_buffers())
+        for name, array in state.items():
+            buffers[name].detach().copy_(torch.from_numpy(np.ascontiguousarray(array)).reshape(buffers[name].shape))
+        found = _of_torch(script)({name: given[name][row : row + 1] for name in names[:arguments]})
+        after = dict(script.named_buffers())
+        found += [after[name].detach().numpy().reshape(array.shape) for name, array in state.items()]
+        rows.append([one.copy() for one in found])  # the next call changes the buffers
+    return [np.concatenate(parts) for parts in zip(*rows)]
 
 
 def torch_module(path: Path, names: list[str], splitting: str | None) -> Runtime:
