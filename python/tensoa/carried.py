@@ -7,6 +7,7 @@ because of it, becomes an argument of its name and a result next_NAME: the calle
 those of one call on to the next.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from tensoa.compiler.frontends.torchscript import Interpreted
 from tensoa.importers.results import named
 
 CALLS = 12  # of which all must give the same where nothing is carried
+LARGE = (1000.0, -1000.0)  # times the numbers of a call between two equal ones
 MOST_NUMBERS = 16  # of the beginning, that are written out
 
 
@@ -47,14 +49,16 @@ class Carried(nn.Module):
         call, after = _called(self.model, paths, state, given)
         found = named_results(call)
         names = [name or ("output" if len(found) == 1 else f"output_{i}") for i, (name, _) in enumerate(found)]
-        return named([*(one for _, one in found), *after], [*names, *(f"next_{name}" for name in self.state)])
+        for name in self.state:
+            names.append(f"next_{name}" if f"next_{name}" not in names else f"next_{name}_")
+        return named([*(one for _, one in found), *after], names)
 
     def lines(self) -> Iterator[str]:
         """For people: what is carried, and what it begins with."""
         buffers = dict(self.model.named_buffers())
         for name, path in self.state.items():
             numbers = buffers[path].reshape(-1).tolist()
-            begins = "0" if not any(numbers) else ", ".join(f"{one:.9g}" for one in numbers[:MOST_NUMBERS])
+            begins = "0" if not any(numbers) else ", ".join(f"{one:.17g}" for one in numbers[:MOST_NUMBERS])
             more = "" if not any(numbers) or len(numbers) <= MOST_NUMBERS else ", … (the buffer of the file)"
             yield (
                 f"state: each call changes {path}; the caller keeps it for each row: columns of {name}, which begin with "
@@ -109,14 +113,15 @@ def with_state(module: nn.Module, names: Sequence[str]) -> nn.Module:
     own = argument_names(module)
     if isinstance(module, Carried) or own is None:
         return module
-    paths = _names([path for path, _ in module.named_buffers()])
-    state = {name: paths[name] for name in names if name not in own and name in paths}
+    paths = _names([path for path, _ in module.named_buffers()], own)
+    state = {name: paths[name] for name in names if name in paths}
     return Carried(module, state) if state else module
 
 
-def state_of(module: nn.Module, calls: Iterator[tuple[int | None, Callable[[], Any]]]) -> list[str]:
-    """The names of what with_state() carries. `calls`: (number of rows, call of the module), of which the first that does not
-    raise is tried. A state that several rows of a call have together is none of a row, and is not carried.
+def state_of(module: nn.Module, calls: Iterator[tuple[int | None, Callable[..., Any]]]) -> list[str]:
+    """The names of what with_state() carries. `calls`: (number of rows, call of the module with numbers times its argument), of
+    which the first that does not raise is tried. A state that several rows of a call have together is none of a row, and is not
+    carried.
     """
     own, buffers = argument_names(module), {name: one for name, one in module.named_buffers() if one is not None}
     if own is None or not buffers:
@@ -126,6 +131,9 @@ def state_of(module: nn.Module, calls: Iterator[tuple[int | None, Callable[[], A
         with evaluated(module):
             try:
                 first = _results(call())
+                for factor in LARGE:  # a largest number stays where the same rows come again
+                    with contextlib.suppress(Exception):  # what does not take such numbers
+                        call(factor)
                 now = dict(module.named_buffers())
                 changed = [name for name, one in before.items() if not torch.equal(now[name], one)]
                 if any(now[name].shape != before[name].shape for name in changed):
@@ -134,15 +142,23 @@ def state_of(module: nn.Module, calls: Iterator[tuple[int | None, Callable[[], A
                 is_state = any(not all(map(torch.equal, first, other)) for other in others)
             except Exception:  # whatever the user's model throws
                 continue
-        names = {path: name for name, path in _names(list(before)).items()}
+        names = {path: name for name, path in _names(list(before), own).items()}
         return [names[path] for path in changed] if is_state and rows == 1 else []
     return []
 
 
-def _names(paths: Sequence[str]) -> dict[str, str]:
-    """An argument for each buffer: its own name where no other has that, else with those of the parts that it is in."""
+def _names(paths: Sequence[str], own: Sequence[str]) -> dict[str, str]:
+    """An argument for each buffer: its own name where no other has that, else with those of the parts that it is in. `own`: the
+    names of the arguments that there are.
+    """
     last = [path.rpartition(".")[2] for path in paths]
-    return {name if last.count(name) == 1 else path.replace(".", "_"): path for name, path in zip(last, paths)}
+    found: dict[str, str] = {}
+    for name, path in zip(last, paths):
+        free = name if last.count(name) == 1 else path.replace(".", "_")
+        while free in found or free in own:
+            free += "_"
+        found[free] = path
+    return found
 
 
 def _results(value: Any) -> list[torch.Tensor]:

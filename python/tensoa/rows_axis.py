@@ -218,8 +218,8 @@ def _attempts(choices: Iterable[tuple[Place, ...]]) -> Iterator[tuple[tuple[Plac
 
 def calls_as_said(
     module: nn.Module, inputs: Binding, said: Mapping[str, Sizes]
-) -> Iterator[tuple[int | None, Callable[[], Any]]]:
-    """(rows of a call, None for any; a call with always the same numbers), the likelier places of rows first."""
+) -> Iterator[tuple[int | None, Callable[..., Any]]]:
+    """(rows of a call, None for any; a call with the same numbers times its argument), the likelier places of rows first."""
     plain = tuple(Place(0, block.shape(None)[1:], None) for block in inputs.inputs if not block.is_transposed)
     choices = itertools.islice(_choices(inputs, {**_sizes_of_file(module, inputs), **said}), MOST_PLACES)
     for places in [*([plain] if len(plain) == len(inputs.inputs) else []), *choices]:
@@ -228,9 +228,9 @@ def calls_as_said(
         yield trial.count, functools.partial(_call, trial, tensors)
 
 
-def _call(trial: RowsFirst, tensors: Sequence[torch.Tensor]) -> Any:
+def _call(trial: RowsFirst, tensors: Sequence[torch.Tensor], factor: float = 1.0) -> Any:
     with as_exported():
-        return trial.value([one.clone() for one in tensors])
+        return trial.value([one * factor if one.is_floating_point() else one.clone() for one in tensors])
 
 
 def _sizes_of_file(module: nn.Module, inputs: Binding) -> dict[str, Sizes]:

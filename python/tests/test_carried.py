@@ -92,6 +92,61 @@ def test_a_buffer_that_a_call_replaces_is_a_state_too():
     torch.testing.assert_close(output, x - after)
 
 
+class Largest(nn.Module):
+    """Of all rows so far: the same rows again change nothing."""
+
+    def __init__(self, name="largest"):
+        super().__init__()
+        self.name = name
+        self.register_buffer(name, torch.zeros(3))
+
+    def forward(self, x):
+        setattr(self, self.name, torch.maximum(getattr(self, self.name), x))
+        return 2 * getattr(self, self.name)
+
+
+class Latch(nn.Module):
+    """Which numbers above 100 set."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("is_set", torch.zeros(3))
+
+    def forward(self, x):
+        self.is_set[:] = torch.where(x > 100, 1.0, self.is_set)
+        return x + self.is_set
+
+
+def test_a_state_that_equal_rows_do_not_change_is_found():
+    module, _, _ = found(Largest(), "x[3]")
+    x, largest = torch.randn(2, 6, 3)
+    output, after = module(x, largest)
+    torch.testing.assert_close(after, torch.maximum(largest, x))
+    torch.testing.assert_close(output, 2 * after)
+    assert [block.name for block in found(Latch(), "x[3]")[1].inputs] == ["x", "is_set"]
+
+
+def test_a_state_has_a_name_of_its_own():
+    """Where an argument, or a buffer of another part, has it, and where a result is called as the next state."""
+    assert [block.name for block in found(Largest("x"), "x[3]")[1].inputs] == ["x", "x_"]
+
+    class Parts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = Average(), Average()
+            self.register_buffer("a_mean", torch.zeros(3))
+
+        def forward(self, x):
+            self.a_mean = self.a_mean + x
+            return {"y": self.a(x) + self.b(x) + self.a_mean, "next_a_mean": x}
+
+    module, binding, _ = found(Parts(), "x[3]")
+    assert [block.name for block in binding.inputs] == ["x", "a_mean", "a_mean_", "b_mean"]
+    assert len({block.name for block in binding.outputs}) == 5
+    x, *state = torch.randn(4, 6, 3)
+    module(x, *state)
+
+
 def test_the_model_stays_as_it_was():
     model = Recurrent().eval()
     before = copy.deepcopy(model.state_dict())

@@ -25,6 +25,7 @@ TEST(TreeFile, KindsAreKnownByTheirBytes) {
   EXPECT_EQ(kind_of(tree_file("xgboost_binary.ubj")), TreeFile::kXgboostUbjson);
   EXPECT_EQ(kind_of(tree_file("lightgbm_binary.txt")), TreeFile::kLightgbm);
   EXPECT_EQ(kind_of("{\n  \"version\": [1, 0, 0],"), TreeFile::kXgboostJson);
+  EXPECT_EQ(kind_of("\n {\"learner\": {"), TreeFile::kXgboostJson);
   for (const char* other : {"", "{", "{ ", "{}", "{\"a\": 1}", "{L", "tree", "trees\n", "[1]",
                             "<MethodSetup Method=\"BDT\">", "PK\3\4", "tensoa forest 1\n"}) {
     EXPECT_EQ(kind_of(other), std::nullopt) << other;
@@ -46,8 +47,9 @@ TEST(TreeFile, OthersAreRefused) {
   const test::TemporaryFolder folder;
   EXPECT_THAT(
       [&] { read_tree_file(folder.write("model.json", "{\"a\": 1}")); },
-      fails_with("model.json: it is none of XGBoost (JSON, UBJSON, binary) or LightGBM (text); "
-                 "make a package of it with tensoa compile"));
+      fails_with("model.json: it is none of XGBoost (JSON, UBJSON, binary; the first key is "
+                 "learner or version) or LightGBM (text); other formats become packages by tensoa "
+                 "compile"));
   EXPECT_THAT([&] { read_tree_file(folder.write("empty", "")); }, fails_with("it is none of"));
   EXPECT_THAT([&] { read_tree_file(folder.path() / "absent"); }, fails_with("No such file"));
   EXPECT_THAT([&] { read_tree_file(folder.path()); }, fails_with("Is a directory"));

@@ -122,6 +122,15 @@ TEST(XgboostBinary, HasItsBestIteration) {
   expect_margins(best, std::string(TENSOA_TREE_FILES) + '/' + name, ".best_margins");
 }
 
+TEST(XgboostBinary, ANoteSaysWhatARoundIsTakenFor) {
+  const std::string old = binary("xgboost_binary.json", 1);
+  EXPECT_THAT(read_trees(old, "").notes, testing::IsEmpty());
+  EXPECT_THAT(read_trees(old, "", {.rounds = 2}).notes,
+              testing::ElementsAre(HasSubstr("one for each output is assumed")));
+  EXPECT_THAT(read_trees(binary("xgboost_binary.json"), "", {.rounds = 2}).notes,
+              testing::IsEmpty());
+}
+
 TEST(XgboostBinary, CutOffAnywhereIsAnError) {
   const std::string whole = binary("xgboost_dart.json");
   for (std::size_t size = 0; size < whole.size(); size += size + 200 < whole.size() ? 97 : 1) {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -17,6 +18,7 @@ std::optional<TreeFile> kind_of(std::string_view beginning) noexcept {
     return TreeFile::kLightgbm;
   }
   if (is_binary_xgboost(beginning)) return TreeFile::kXgboostBinary;
+  beginning.remove_prefix(std::min(beginning.find_first_not_of(" \t\r\n"), beginning.size()));
   if (!beginning.starts_with('{')) return std::nullopt;
   // The first key: in quotes, or behind its length, a number whose type is a letter.
   const std::size_t first = beginning.find_first_not_of(" \t\r\n", 1);
@@ -50,10 +52,10 @@ Ensemble read_trees(std::string_view bytes, const std::string& subject,
                     const ReadOptions& options) {
   const std::optional<TreeFile> kind = kind_of(bytes);
   if (!kind) {
-    throw LoadError(
-        subject +
-        "it is none of XGBoost (JSON, UBJSON, binary) or LightGBM (text); make a package of it "
-        "with tensoa compile");
+    throw LoadError(subject +
+                    "it is none of XGBoost (JSON, UBJSON, binary; the first key is learner or "
+                    "version) or LightGBM (text); other "
+                    "formats become packages by tensoa compile");
   }
   switch (*kind) {
     case TreeFile::kXgboostJson:

@@ -211,6 +211,12 @@ class XgboostBuilder {
       return static_cast<std::size_t>(first[wanted_rounds(first.size() - 1)]);
     }
     // Before XGBoost 2.0.
+    const bool are_all = !options_.best_iteration && options_.rounds == ReadOptions::kAllRounds;
+    if (file_.num_parallel_tree.empty() && !are_all) {
+      all_.notes.emplace_back(
+          "the file does not say how many trees a round of boosting has: one for each output is "
+          "assumed");
+    }
     const std::size_t in_round =
         all_.outputs * std::max(number_or(file_.num_parallel_tree, 1, "num_parallel_tree", bytes_),
                                 std::size_t{1});

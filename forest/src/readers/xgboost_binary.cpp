@@ -172,7 +172,9 @@ XgboostFile parse_xgboost_binary(std::string_view content) {
     throw std::runtime_error("its leaves have " + std::to_string(booster.leaf_size) +
                              " values, expected one in a binary file");
   }
-  if (learner.major_version >= 1) {
+  // Some versions before 1.6 wrote the number of roots there, which is 1.
+  const bool says_parallel_trees = file.version >= std::vector<std::int32_t>{1, 6};
+  if (booster.parallel_trees > 1 || says_parallel_trees) {
     file.num_parallel_tree = std::to_string(std::max(booster.parallel_trees, 1));
   }
   for (std::size_t t = 0; t < trees; ++t) {

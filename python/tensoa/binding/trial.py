@@ -11,12 +11,12 @@ from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported
 
 MOST_WIDTHS = 256
-ROWS = 3
+ROWS = 41  # no channels of an image, for which some layers take the first of two axes
 
 
 def only_shape(module: Any) -> tuple[int | None, ...] | None:
-    """[n, k], else [1, k], else [k], of which the model takes one k alone: of the sizes of its weights, and neither k - 1 nor
-    k + 1, as models do that take any. None where that is not so.
+    """[n, k], else [1, k], else [k], of which the model takes one k alone: of the sizes of its weights, and none of its
+    neighbours and multiples, as models do that take any, or any number of groups of k. None where that is not so.
     """
     weights = [one for one in (*module.parameters(), *module.buffers()) if not is_lazy(one)]
     widths = sorted({size for one in weights for size in one.shape})
@@ -27,7 +27,8 @@ def only_shape(module: Any) -> tuple[int | None, ...] | None:
         found = [width for width in widths if _takes(module, (*leading, width))]
         if found:
             (*others, width) = found
-            is_only = not others and not any(_takes(module, (*leading, other)) for other in (width - 1, width + 1))
+            near = (width - 1, width + 1, 2 * width, 3 * width)
+            is_only = not others and not any(_takes(module, (*leading, other)) for other in near)
             return (*leading, width) if is_only else None
     return None
 

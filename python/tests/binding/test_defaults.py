@@ -123,11 +123,22 @@ class OfWidth(nn.Module):
         return self.last(self.first(x if self.rows is None else x.view(self.rows, 7)))
 
 
+class OfSets(nn.Module):
+    """Of any number of groups of 4 numbers in a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.each = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.each(x.view(len(x), -1, 4)).sum(1)
+
+
 def test_the_only_width_that_a_model_takes_is_found():
     assert only_shape(OfWidth()) == (None, 7)
     assert only_shape(OfWidth(rows=1)) == (1, 7)
     assert blocks(torch.jit.script(OfWidth()))[0][1].startswith("x_0,x_1,")
-    for other in (OfWidth(is_any=True), nn.ReLU(), nn.Conv2d(3, 4, 3), nn.Embedding(4, 5)):
+    for other in (OfWidth(is_any=True), OfSets(), nn.ReLU(), nn.Conv2d(3, 4, 3), nn.Conv1d(3, 16, 3), nn.Embedding(4, 5)):
         assert only_shape(other) is None
     assert "--columns x=COLUMN,COLUMN,…" in refusal(OfWidth(is_any=True))
 

@@ -31,7 +31,7 @@ def test_figures_are_those_of_the_results(tmp_path):
     (tmp_path / formats.PUBLISHED).write_text(json.dumps(published))
     changed = {line.split("|")[1].strip(): line for line in formats.page(tmp_path) if line.startswith("| ")}
     before = {line.split("|")[1].strip(): line for line in formats.page(RESULTS) if line.startswith("| ")}
-    assert "77 × at 1," in changed["XGBoost JSON, UBJ"]
+    assert "77 × at 1," in changed["XGBoost JSON, UBJ, binary"]
     right, count = (int(number) for number in re.findall(r"(\d+) of (\d+)", before["LWTNN JSON"])[0])
     assert f"{right} of {count + 1}" in changed["LWTNN JSON"]
     assert changed["LightGBM text"] == before["LightGBM text"]

@@ -15,7 +15,3 @@ def cpu_flags() -> set[str]:
     text = Path("/proc/cpuinfo").read_text()
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     return set(found.group(1).split()) if found else set()
-
-
-def runs_here(level: str) -> bool:
-    return cpu_flags().issuperset(CPU_FLAGS[level])
