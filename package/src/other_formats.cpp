@@ -189,10 +189,7 @@ constexpr Format kFormats[] = {
               "of, as Keras, ONNX or a SavedModel: tensoa compile FILE --out PACKAGE.pt2";
      }},
     {[](const Look& look) { return look.starts_with("binf"); },
-     [](const Look&) -> std::string {
-       return "is a binary file of an old XGBoost; write it as JSON there: "
-              "booster.save_model(\"model.json\"), which is loaded as it is";
-     }},
+     [](const Look& look) { return "is a binary file of XGBoost; " + package_of(look); }},
     {[](const Look& look) { return look.starts_with("CBM1"); },
      [](const Look& look) {
        return "is a model of CatBoost; where catboost is installed, " + package_of(look);

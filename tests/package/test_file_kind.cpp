@@ -134,7 +134,7 @@ TEST_F(FileKindTest, AFileOfAnotherProgramIsNamedWithWhatToDo) {
     refused(zip_of({"config.json", "model.weights.h5"}),
             {"is a file of Keras; make a package of it: tensoa compile " + path});
     refused(std::string("\x1c\0\0\0TFL3", 8), {"is a file of TensorFlow Lite", "as Keras, ONNX"});
-    refused("binf\1", {"is a binary file of an old XGBoost", "save_model(\"model.json\")"});
+    refused("binf\1", {"is a binary file of XGBoost", "make a package of it: tensoa compile"});
     refused("CBM1\1", {"is a model of CatBoost", "make a package of it: tensoa compile"});
     refused(std::string("\x10\0\0\0\0\0\0\0{\"w\":{\"data_offsets\":[0,1]}}", 36),
             {"is a file of safetensors, weights without the network", "FILE.py:FACTORY"});

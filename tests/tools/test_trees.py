@@ -138,7 +138,7 @@ def test_a_tree_file_that_is_cut_off_is_refused(tmp_path, train):
         (b'<?xml version="1.0"?>\n<MethodSetup Method="BDT::BDT">', ["is a model of TMVA", "tensoa compile"]),
         (gzip.compress(b"tree\n"), ["is packed by gzip", "unpack it"]),
         (b'{"max_depth": 3}', ["conifer", "LWTNN", "tensoa compile"]),
-        (b"binf", ["an old XGBoost", "save_model"]),
+        (b"binf", ["this model of XGBoost cannot be read: it is cut off"]),
     ],
 )
 def test_files_that_become_packages_say_so(tmp_path, content, says):
