@@ -409,6 +409,19 @@ def _edges(module):
     return Kind(module, [block("x", 4), block("edges", 2, "int64", 1, "columns")], [block("y", 2)])
 
 
+#: A few of all_kinds(), of the programs of both targets.
+SOME = (
+    "MLP",
+    "flow",
+    "DeepSets, 30 padded",
+    "attention, pair bias",
+    "graph network",
+    "Conv1d, 3 wide, pooling",
+    "GravNet",
+    "sort",
+)
+
+
 def all_kinds():
     """{name: Kind}: those of width_models.kinds() and these; weights are the same at every call."""
     found = kinds()

@@ -21,19 +21,9 @@ from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.dtypes import DTYPES, FLOAT32, INT64
 from typed_programs import Library, loaded
-from wide_models import all_kinds
+from wide_models import SOME, all_kinds
 
 KINDS = all_kinds()
-SOME = (
-    "MLP",
-    "flow",
-    "DeepSets, 30 padded",
-    "attention, pair bias",
-    "graph network",
-    "Conv1d, 3 wide, pooling",
-    "GravNet",
-    "sort",
-)
 
 
 @needs_level

@@ -7,6 +7,7 @@ import pytest
 from test_frontend import captured, inputs
 
 import random_graphs
+import wide_models
 from tensoa import export
 from tensoa.binding.model import result_rows
 from tensoa.compiler import routes
@@ -25,14 +26,7 @@ from wide_models import all_kinds
 
 KINDS = all_kinds()
 SOME = (
-    "MLP",
-    "flow",
-    "DeepSets, 30 padded",
-    "attention, pair bias",
-    "graph network",
-    "Conv1d, 3 wide, pooling",
-    "GravNet",
-    "sort",
+    *wide_models.SOME,
     "attention of all rows",
     "neighbours of all rows",
     "kinematics, float64",

@@ -257,16 +257,19 @@ def cast_text(x: str, of: DType, to: DType) -> str:
     """A number of one dtype as one of another."""
     if to.is_bool:
         return x if of.is_bool else f"mask_of({x} != 0)"
-    if of.is_bool:
-        x = f"(-{x})"
+    return converted(f"(-{x})" if of.is_bool else x, of, to, type_of, "cast_of")
+
+
+def converted(x: str, of: DType, to: DType, type_of: Callable[[DType], str], cast: str) -> str:
+    """The same where the result is no truth value. `type_of`: the C++ type of a dtype; `cast`: what makes one of another."""
     kind = type_of(to)
     if to.is_float:
-        wide = x if type_of(of) == kind else f"cast_of<{kind}>({x})"
+        wide = x if type_of(of) == kind else f"{cast}<{kind}>({x})"
         return f"short_of({wide}, {str(to.name == 'bfloat16').lower()})" if to.name in SHORT and of is not to else wide
     if kind_of(of) == FLOATS:
         x = f"integer_of<{kind}>({x})"
     elif type_of(of) != kind:
-        x = f"cast_of<{kind}>({x})"
+        x = f"{cast}<{kind}>({x})"
     bits = {"int8": 8, "uint8": 8, "int16": 16}.get(to.name)
     return x if bits is None or of.is_bool else f"narrowed({x}, {bits}, {str(to.name != 'uint8').lower()})"
 

@@ -10,8 +10,8 @@ import numpy as np
 from tensoa.compiler.backends.kernel_text import float_literal
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.cpu.expressions import SHORT, substituted
-from tensoa.compiler.typed.functions import FLOATS, FUNCTIONS, Array, kind_of
+from tensoa.compiler.typed.cpu.expressions import converted, substituted
+from tensoa.compiler.typed.functions import FUNCTIONS, Array
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, flat, row_major, through, through_view
 from tensoa.compiler.typed.schedule.nests import Buffer, Nests
 from tensoa.compiler.typed.schedule.streams import Keys, Previous
@@ -165,18 +165,9 @@ class Expressions:
 
 def cast_text(x: str, of: DType, to: DType) -> str:
     """A number of one dtype as one of another."""
-    kind = type_of(to)
     if to.is_bool:
         return x if of.is_bool else f"({x} != 0)"
-    if to.is_float:
-        wide = x if type_of(of) == kind else f"static_cast<{kind}>({x})"
-        return f"short_of({wide}, {str(to.name == 'bfloat16').lower()})" if to.name in SHORT and of is not to else wide
-    if kind_of(of) == FLOATS:
-        x = f"integer_of<{kind}>({x})"
-    elif type_of(of) != kind:
-        x = f"static_cast<{kind}>({x})"
-    bits = {"int8": 8, "uint8": 8, "int16": 16}.get(to.name)
-    return x if bits is None or of.is_bool else f"narrowed({x}, {bits}, {str(to.name != 'uint8').lower()})"
+    return converted(x, of, to, type_of, "static_cast")
 
 
 _PRINTERS: dict[type[Op], Callable[..., str]] = {
