@@ -141,8 +141,11 @@ class Server {
   /// Runs whatever version it has, as servers do that do not know versions. Of Kind::kPython.
   void ignore_versions() { ignores_versions_ = true; }
 
-  /// Answers no question which model it has, until the end of the test.
-  void stall() { is_stalled_ = true; }
+  /// Answers no question which model it has, until the end of the test, but so many more.
+  void stall(int answers = 0) {
+    const std::lock_guard lock(mutex_);
+    answers_left_ = answers;
+  }
 
   /// Requests of calls: those of more than one row.
   int calls() const { return calls_; }
@@ -153,10 +156,11 @@ class Server {
   FakeReply answer(const std::string& method, const std::string& request) {
     if (method == remote::kModelReady) return {.message = std::string("\x08\x01", 2)};
     std::unique_lock lock(mutex_);
-    if (is_stalled_ && method == remote::kModelMetadata) {
-      over_.wait(lock, [&] { return is_over_; });
+    if (method == remote::kModelMetadata) {
+      if (answers_left_ == 0) over_.wait(lock, [&] { return is_over_; });
+      if (answers_left_ && *answers_left_ > 0) --*answers_left_;
+      return metadata();
     }
-    if (method == remote::kModelMetadata) return metadata();
     const test::SeenRequest seen = test::parse_request(request);
     const remote::WireTensor& input = seen.inputs.at(0);
     const bool is_call = input.sizes.at(kind_ == Kind::kPython ? 0 : 2) > 1;
@@ -218,11 +222,11 @@ class Server {
   mutable std::mutex mutex_;
   File file_;
   std::optional<File> computes_;
+  std::optional<int> answers_left_;  ///< of metadata; none: all
   std::function<std::optional<FakeReply>(const std::string&)> answer_;
   std::atomic<int> calls_ = 0;
   std::atomic<int> computed_ = 0;
   std::atomic<bool> ignores_versions_ = false;
-  std::atomic<bool> is_stalled_ = false;
   std::condition_variable over_;
   bool is_over_ = false;
   FakeServer server_;
@@ -336,6 +340,18 @@ TEST_F(ServedModels, ThatDifferAtLoadAreRefusedWithWhatEachServerHas) {
                   HasSubstr("do not have one model"), HasSubstr(a.address() + " has the file "),
                   HasSubstr(kOld.checksum().substr(0, 12)),
                   HasSubstr(c.address() + " has the file " + kNew.checksum().substr(0, 12)))));
+}
+
+TEST_F(ServedModels, ThatDifferAreNamedAlsoWhereTheLastQuestionHasNoAnswer) {
+  Server a(kOld);
+  Server b(kNew);
+  a.stall(1);
+  b.stall(1);
+  const Model<> model(url_of({&a, &b}), Options{.load_deadline = kWhileLoaded});
+  EXPECT_THAT([&] { model.deploy(Device::cpu()); },
+              ThrowsMessage<ServiceError>(AllOf(HasSubstr("do not have one model"),
+                                                HasSubstr(a.address() + " has the file "),
+                                                HasSubstr(b.address() + " has the file "))));
 }
 
 TEST_F(ServedModels, OfOtherBackEndsAreComparedByWhatTheySay) {

@@ -317,6 +317,7 @@ Service::Answers Service::ask_all(Clock::time_point deadline) {
 void Service::load() {
   const Clock::time_point deadline = Clock::now() + options_.load_deadline;
   look_up(std::min(deadline, Clock::now() + options_.attempt_deadline), true);
+  bool has_said = false;
   for (int attempts = 1;; ++attempts) {
     const Answers answers = ask_all(std::min(deadline, Clock::now() + options_.attempt_deadline));
     if (settle()) return;
@@ -331,10 +332,12 @@ void Service::load() {
     };
     const auto* const failed = answers.first(is_failure);
     const bool has_answer = answers.first([](const CallStatus& status) { return status.is_ok(); });
-    if (has_answer) {
-      // Servers that agree on a model that is not expected will not change by themselves.
-      if (is_over || (failed == nullptr && agreed(false) != nullptr)) throw error_at_load();
-    } else if (is_over || answers.first(may_pass) == nullptr) {
+    // Of all rounds: the last may have been too short for an answer.
+    has_said = has_said || has_answer;
+    // Servers that agree on a model that is not expected will not change by themselves.
+    const bool is_final = has_answer && failed == nullptr && agreed(false) != nullptr;
+    if (is_final || (is_over && has_said)) throw error_at_load();
+    if (is_over || (!has_answer && answers.first(may_pass) == nullptr)) {
       const auto* const refused = answers.first(is_refusal);
       if (refused != nullptr) {
         throw LoadError(error(refused->status, *refused->server, attempts).what());
