@@ -63,9 +63,9 @@ void compare(const char* path, std::size_t rows) {
   };
   append(binding.inputs, input, in, true);
   append(binding.outputs, output, out, false);
-  const detail::AnyModel model(path, CompilationType::kAny, {});
+  const AnyModel model(path, CompilationType::kAny, {});
   const Queue queue(Device::cpu());
-  const detail::Planned plan = model.plan(std::move(binding));
+  const Planned plan = model.plan(std::move(binding));
 
   tensoa_model* c_model = nullptr;
   tensoa_call* call = nullptr;

@@ -64,7 +64,7 @@ double median(std::vector<double>& values) {
 }
 
 void compare(const char* library, const char* path, std::int64_t rows) {
-  const detail::AnyModel model(path, CompilationType::kAny, {});
+  const AnyModel model(path, CompilationType::kAny, {});
   const Signature& signature = model.deploy(Device::cpu());
   const TensorSpec& input = signature.inputs.front();
   const TensorSpec& output = signature.outputs.front();
@@ -78,8 +78,8 @@ void compare(const char* library, const char* path, std::int64_t rows) {
     binding.outputs.push_back(block_of(output.name, out.view));
     return model.plan(std::move(binding));
   };
-  const detail::Planned over_rows = plan_over(in);
-  const detail::Planned over_columns = plan_over(columns);
+  const Planned over_rows = plan_over(in);
+  const Planned over_columns = plan_over(columns);
   const TensorView tensors[] = {in.view, out.view};
   peers::OnnxRuntime bare(library, path, tensors, {input.name, output.name});
 

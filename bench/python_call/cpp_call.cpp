@@ -59,9 +59,9 @@ Binding bind(const char* path, Columns& columns) {
 
 int run(const char* path, std::size_t rows, int calls) {
   Columns columns(rows);
-  const detail::AnyModel model(path, CompilationType::kAny, {});
+  const AnyModel model(path, CompilationType::kAny, {});
   const Queue queue(Device::cpu());
-  const detail::Planned plan = model.plan(bind(path, columns));
+  const Planned plan = model.plan(bind(path, columns));
   constexpr int kRounds = 101;
   std::vector<double> nanoseconds;
   for (int round = 0; round < kRounds; ++round) {
@@ -76,7 +76,7 @@ int run(const char* path, std::size_t rows, int calls) {
 }
 
 int run_threads(const char* path, std::size_t rows, int count) {
-  const detail::AnyModel model(path, CompilationType::kAny, {});
+  const AnyModel model(path, CompilationType::kAny, {});
   std::atomic<std::int64_t> calls = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto end = start + std::chrono::seconds(1);
@@ -86,7 +86,7 @@ int run_threads(const char* path, std::size_t rows, int count) {
       threads.emplace_back([&] {
         Columns columns(rows);
         const Queue queue(Device::cpu());
-        const detail::Planned plan = model.plan(bind(path, columns));
+        const Planned plan = model.plan(bind(path, columns));
         std::int64_t done = 0;
         for (; std::chrono::steady_clock::now() < end; ++done) model.run(queue, plan);
         calls += done;

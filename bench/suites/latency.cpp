@@ -29,12 +29,12 @@ constexpr float kTrigger =
 
 /// What a detector writes into, and what a model answers into: made once, bound once.
 struct EventBuffer {
-  EventBuffer(const detail::AnyModel& model, const package::ModelDescription& description,
-              std::size_t rows, std::uint64_t event, const Queue& queue)
+  EventBuffer(const AnyModel& model, const package::ModelDescription& description, std::size_t rows,
+              std::uint64_t event, const Queue& queue)
       : columns(description, rows, 0, 1, queue, event), plan(model.plan(columns.binding())) {}
 
   cli::GeneratedColumns columns;
-  detail::Planned plan;
+  Planned plan;
 };
 
 /// The time from before each call until its answer is there, of all events, after 1 % more that warm up.
@@ -91,7 +91,7 @@ ResultRow limit_of(const Queue& queue, std::size_t events) {
 ResultRow measure(const std::string& file, const package::ModelDescription& description,
                   const ModelOptions& options, std::size_t rows, const Queue& queue,
                   std::size_t events) {
-  const detail::AnyModel model(file, CompilationType::kAny, options);
+  const AnyModel model(file, CompilationType::kAny, options);
   std::deque<EventBuffer> buffers;
   for (std::size_t i = 0; i < kBuffers; ++i) {
     buffers.emplace_back(model, description, rows, i, queue);

@@ -48,7 +48,7 @@ class Case {
 
   virtual const Binding& binding() const = 0;
   /// Binds the columns again, as for a new event.
-  virtual void rebind(detail::Planned&) const {}
+  virtual void rebind(Planned&) const {}
 };
 
 /// Rows of any package, with generated numbers.
@@ -115,11 +115,11 @@ class GraphCase final : public Case {
 
   const Binding& binding() const override { return metadata_.binding(); }
 
-  void rebind(detail::Planned& plan) const override {
+  void rebind(Planned& plan) const override {
     const ViewReference views[] = {detail::reference_to<Node>(inputs_),
                                    detail::reference_to<Edge>(edge_inputs_),
                                    detail::reference_to<Edge>(outputs_)};
-    detail::rebind(plan, views);
+    tensoa::rebind(plan, views);
   }
 
  private:
@@ -186,7 +186,7 @@ constexpr const char* kInPlace = "in_place";
 std::size_t bytes_of(const CopyReport& copies) { return copies.bytes_in + copies.bytes_out; }
 
 /// The model on the columns where they lie.
-std::function<std::size_t(Laps&)> in_place(const detail::AnyModel& model, const Queue& queue,
+std::function<std::size_t(Laps&)> in_place(const AnyModel& model, const Queue& queue,
                                            const Case& columns) {
   return [&, plan = model.plan(columns.binding())](Laps& laps) mutable {
     columns.rebind(plan);
@@ -198,7 +198,7 @@ std::function<std::size_t(Laps&)> in_place(const detail::AnyModel& model, const 
 }
 
 /// What packed blocks are for the model: rows, unless it refuses them.
-Packed form_for(const detail::AnyModel& model, Binding binding) {
+Packed form_for(const AnyModel& model, Binding binding) {
   for (auto* blocks : {&binding.inputs, &binding.outputs}) {
     for (BoundBlock& block : *blocks) make_row_major(block.tensor);
   }
@@ -211,7 +211,7 @@ Packed form_for(const detail::AnyModel& model, Binding binding) {
 }
 
 /// The model on packed blocks, packed by the host.
-std::function<std::size_t(Laps&)> packed(const detail::AnyModel& model, const Queue& queue,
+std::function<std::size_t(Laps&)> packed(const AnyModel& model, const Queue& queue,
                                          const std::shared_ptr<PackingBaseline>& blocks) {
   return
       [&, blocks, plan = model.plan(blocks->rows()), on_cpu = queue.device().is_cpu()](Laps& laps) {
@@ -235,8 +235,7 @@ std::function<std::size_t(Laps&)> packed(const detail::AnyModel& model, const Qu
 }
 
 /// The same, packed by the device.
-std::function<std::size_t(Laps&)> packed_on_device(const detail::AnyModel& model,
-                                                   const Queue& queue,
+std::function<std::size_t(Laps&)> packed_on_device(const AnyModel& model, const Queue& queue,
                                                    const std::shared_ptr<PackingBaseline>& blocks) {
   return [&, blocks, plan = model.plan(blocks->rows())](Laps& laps) {
     std::size_t copied = blocks->pack_on_device();
@@ -305,11 +304,11 @@ std::vector<float> answers_in(const Queue& queue, const Binding& binding) {
 /// All ways over columns of one thread.
 class Lane {
  public:
-  Lane(const BenchOptions& options, const std::vector<detail::AnyModel>& models, Device device,
+  Lane(const BenchOptions& options, const std::vector<AnyModel>& models, Device device,
        const std::function<std::unique_ptr<Case>(const Queue&)>& make)
       : queue_(device), columns_(make(queue_)) {
     const Binding& binding = columns_->binding();
-    for (const detail::AnyModel& model : models) {
+    for (const AnyModel& model : models) {
       const std::string name = fs::path(model.location().text()).filename().string();
       ways.push_back({name, kInPlace, in_place(model, queue_, *columns_)});
       const auto blocks =
@@ -535,7 +534,7 @@ class PathBench {
 
   const BenchOptions& options_;
   Device device_;
-  std::vector<detail::AnyModel> models_;
+  std::vector<AnyModel> models_;
   std::vector<ResultRow> rows_;
 };
 

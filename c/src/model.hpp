@@ -35,7 +35,7 @@ struct tensoa_model {
 
   tensoa::package::ModelDescription description;
   tensoa::Device device;
-  tensoa::detail::AnyModel model;
+  tensoa::AnyModel model;
   tensoa::package::PlanesOfModel planes;
   std::vector<tensoa::c::NamedPlane> inputs;
   std::vector<tensoa::c::NamedPlane> outputs;

@@ -52,7 +52,7 @@ struct Account {
 /// `device` is there.
 Account& account_of(Device device) noexcept {
   static constinit std::array<Account, kMaxDevices> accounts;
-  return accounts[detail::place_of(device)];
+  return accounts[place_of(device)];
 }
 
 [[noreturn]] void refuse(Device device, MemoryPurpose purpose, std::size_t bytes,

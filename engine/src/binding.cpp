@@ -388,6 +388,8 @@ void require_one_collection_each(const Binding& binding) {
   }
 }
 
+}  // namespace detail
+
 void rebind(Binding& binding, std::span<const ViewReference> views) {
   binding.is_bound = false;
   for (BoundBlock& block : binding.inputs) {
@@ -397,7 +399,7 @@ void rebind(Binding& binding, std::span<const ViewReference> views) {
   for (BoundBlock& block : binding.outputs) {
     bind(block, of_outputs[block.collection], of_outputs[block.offsets_collection]);
   }
-  check(binding);
+  detail::check(binding);
   binding.is_bound = true;
 }
 
@@ -410,5 +412,4 @@ void rebind(Planned& plan, std::span<const ViewReference> views) {
                      to_string(device) + "; make one for that device: model.plan(plan, views…)");
 }
 
-}  // namespace detail
 }  // namespace tensoa

@@ -24,12 +24,10 @@ void Engine::submit(const Queue& queue, const Binding& binding, const Prepared& 
   try {
     report = run(queue, binding, prepared);
   } catch (...) {
-    return completion(detail::current_failure());
+    return completion(current_failure());
   }
-  detail::complete_after(queue, report, std::move(completion));
+  complete_after(queue, report, std::move(completion));
 }
-
-namespace detail {
 
 Result<CopyReport> current_failure() {
   try {
@@ -57,5 +55,4 @@ void complete_after(const Queue& queue, const CopyReport& report, Completion com
   }
 }
 
-}  // namespace detail
 }  // namespace tensoa

@@ -17,7 +17,7 @@
 #include "tensoa/core/error.hpp"
 #include "verified_run.hpp"
 
-namespace tensoa::detail {
+namespace tensoa {
 
 struct AnyModel::Shared {
   using Loaded = std::shared_ptr<const Engine>;
@@ -54,7 +54,7 @@ struct AnyModel::Shared {
   /// Held while engines are loaded: shared by the first load on a device, alone by a reload.
   std::shared_mutex loading;
   ModelLocation source;  ///< of the engines, guarded by `loading`
-  CallsInFlight calls;
+  detail::CallsInFlight calls;
   std::shared_ptr<const EngineLoader> loader;
   ModelOptions options;
   std::uint64_t number = next_number();  ///< no other model of the process ever has it
@@ -115,7 +115,7 @@ void AnyModel::Shared::reload(const ModelLocation& from) {
           std::current_exception();  // calls there fail anyway; the other devices get the weights
       continue;
     }
-    const std::string differs = difference(*deployment.signature, engine->signature());
+    const std::string differs = detail::difference(*deployment.signature, engine->signature());
     if (!differs.empty()) {
       throw LoadError("model " + from.text() + ": is not a program of " + location.text() +
                       " with other weights: " + differs +
@@ -174,7 +174,7 @@ class AnyModel::Call {
   const Engine& engine() const noexcept { return engine_; }
 
  private:
-  CallsInFlight::Call in_flight_;
+  detail::CallsInFlight::Call in_flight_;
   const Engine& engine_;
 };
 
@@ -205,7 +205,7 @@ void AnyModel::reload(const ModelLocation& location) const {
 
 std::shared_ptr<const Prepared> AnyModel::prepare(const Engine& engine,
                                                   const Binding& binding) const {
-  require_live(binding);
+  detail::require_live(binding);
   return engine.prepare(binding, engine.match(binding, "model " + shared_->location.text()));
 }
 
@@ -225,7 +225,7 @@ RowDependence AnyModel::row_dependence(const Binding& binding) const {
 
 std::shared_ptr<const Engine> AnyModel::recordable(Device device) const {
   deploy(device);
-  if (verifies_inputs()) return nullptr;
+  if (detail::verifies_inputs()) return nullptr;
   Shared::Deployment& deployment = shared_->deployments[place_of(device)];
   const std::lock_guard lock(deployment.mutex);
   Shared::Loaded engine = deployment.load.get();
@@ -244,14 +244,14 @@ void AnyModel::require_planned_for(const Queue& queue, const Planned& plan) cons
     throw BindingError(shared_->subject() + "the plan was made for " + to_string(plan.device) +
                        ", the queue belongs to " + to_string(queue.device()));
   }
-  require_live(plan.binding);
+  detail::require_live(plan.binding);
 }
 
 CopyReport AnyModel::run_on(const Engine& engine, const Queue& queue, const Binding& binding,
                             const Prepared& prepared) const {
   if (binding.is_empty()) return {};
-  if (verifies_inputs()) {
-    return verified_run(engine, queue, binding, prepared, shared_->subject());
+  if (detail::verifies_inputs()) {
+    return detail::verified_run(engine, queue, binding, prepared, shared_->subject());
   }
   return engine.run(queue, binding, prepared);
 }
@@ -275,7 +275,7 @@ void AnyModel::submit(const Queue& queue, const Planned& plan, Completion comple
   require_planned_for(queue, plan);
   const std::shared_ptr<Shared> kept = shared_;  // the model may go once the completion is called
   const Call call(*kept, plan.device);
-  if (!plan.binding.is_empty() && !verifies_inputs()) {
+  if (!plan.binding.is_empty() && !detail::verifies_inputs()) {
     return call.engine().submit(queue, plan.binding, *plan.prepared, std::move(completion));
   }
   CopyReport report;
@@ -297,14 +297,14 @@ CopyReport AnyModel::run_batches(const Queue& queue, const Planned& plan, std::s
   if (rows == 0) throw ConfigError("Model::forward_batches: batches of 0 rows; expected 1 or more");
   require_planned_for(queue, plan);
   const Call call(*shared_, plan.device);
-  const std::size_t all = rows_of(plan.binding);
+  const std::size_t all = detail::rows_of(plan.binding);
   Binding batch = plan.binding;
   CopyReport copies;
   for (std::size_t first = 0; first < all; first += rows) {
-    take_rows(plan.binding, first, std::min(rows, all - first), batch);
+    detail::take_rows(plan.binding, first, std::min(rows, all - first), batch);
     copies += run_on(call.engine(), queue, batch, *plan.prepared);
   }
   return copies;
 }
 
-}  // namespace tensoa::detail
+}  // namespace tensoa

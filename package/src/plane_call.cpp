@@ -83,7 +83,7 @@ PlanesOfModel planes_of(const ModelDescription& description, bool is_served) {
   return model;
 }
 
-PlaneCall::PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Queue queue)
+PlaneCall::PlaneCall(const AnyModel& model, const PlanesOfModel& planes, Queue queue)
     : inputs(planes.input_planes),
       outputs(planes.output_planes),
       rows(planes.collections),
@@ -449,7 +449,7 @@ void PlaneCall::rebind() {
                       .read_only = place.is_input,
                       .lease = {}});
   }
-  detail::rebind(*planned_, views_);
+  tensoa::rebind(*planned_, views_);
   if (!of_model_.takes_any_numbers) return;
   for (const Place& place : places_) {
     const std::vector<Plane>& planes = place.is_input ? used_inputs_ : used_outputs_;

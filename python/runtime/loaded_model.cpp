@@ -99,7 +99,7 @@ ModelOptions options_of(const Source& source, const package::ModelDescription& d
   return with_checksum(source.options, description.checksum);
 }
 
-RowDependence rows_of(const detail::AnyModel& model, const package::ModelDescription& description,
+RowDependence rows_of(const AnyModel& model, const package::ModelDescription& description,
                       const PlanesOfModel& planes, Device device) {
   if (description.row_dependence.answer != RowDependence::Answer::kUnknown || !device.is_cpu()) {
     return description.row_dependence;

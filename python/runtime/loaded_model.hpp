@@ -58,7 +58,7 @@ struct Source {
 
 /// What calls of one model by one thread on one queue use again.
 struct ThreadCall {
-  ThreadCall(const detail::AnyModel& model, const PlanesOfModel& planes, Queue queue)
+  ThreadCall(const AnyModel& model, const PlanesOfModel& planes, Queue queue)
       : call(model, planes, std::move(queue)) {}
   ThreadCall(const ThreadCall&) = delete;
   ThreadCall& operator=(const ThreadCall&) = delete;
@@ -115,7 +115,7 @@ class LoadedModel {
   FileStamp stamp_;  ///< of Source::file
   Device device_;
   package::ModelDescription description_;
-  detail::AnyModel model_;
+  AnyModel model_;
   PlanesOfModel planes_;
   RowDependence rows_;
   std::uint64_t number_;  ///< no other model of the process ever has it

@@ -348,10 +348,10 @@ TEST_F(OnnxEngine, SaysWhatAFileTakes) {
 TEST_F(OnnxEngine, RowsOfAModelForOneRowAreIndependent) {
   Tensor x = floats(5, 3);
   Tensor y(DType::kF32, {5, 1});
-  const detail::AnyModel one(onnx_file("one_row"), CompilationType::kAny, {});
+  const AnyModel one(onnx_file("one_row"), CompilationType::kAny, {});
   EXPECT_TRUE(
       one.row_dependence(binding_of({block_of("x", x)}, {block_of("y", y)})).are_independent());
-  const detail::AnyModel any(onnx_file("flat"), CompilationType::kAny, {});
+  const AnyModel any(onnx_file("flat"), CompilationType::kAny, {});
   EXPECT_EQ(any.row_dependence(binding_of({block_of("x", x)}, {block_of("y", y)})).answer,
             RowDependence::Answer::kUnknown);
 }

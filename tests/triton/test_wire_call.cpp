@@ -120,8 +120,7 @@ class WireCalls : public testing::Test {
 
   /// Sends 1, 2, … and returns what came back.
   std::vector<std::vector<float>> call(const Wire& wire, std::vector<std::int64_t> values) {
-    if (!call_)
-      call_ = std::make_unique<WireCall>(detail::AnyModel(file_, {}, {}), wire, Device::cpu());
+    if (!call_) call_ = std::make_unique<WireCall>(AnyModel(file_, {}, {}), wire, Device::cpu());
     const auto outputs = call_->set_rows(values);
     std::vector<std::vector<float>> memory;
     float next = 1;

@@ -30,7 +30,7 @@ class ServedModel {
   void require_unchanged() const;
 
   const Wire& wire() const noexcept { return wire_; }
-  const detail::AnyModel& model() const noexcept { return model_; }
+  const AnyModel& model() const noexcept { return model_; }
 
  private:
   /// What differs where a file was exchanged or written to: its place on the disk, its bytes and when they were written.
@@ -42,7 +42,7 @@ class ServedModel {
   std::string checksum_;
   Wire wire_;
   std::string published_;
-  detail::AnyModel model_;
+  AnyModel model_;
 };
 
 /// A JSON message as text. @throws ApiError

@@ -32,7 +32,7 @@ std::vector<std::int64_t> planes_as_described(const BlockDescription& block) {
 
 }  // namespace
 
-WireCall::WireCall(const detail::AnyModel& model, const Wire& wire, Device device)
+WireCall::WireCall(const AnyModel& model, const Wire& wire, Device device)
     : model_(model), wire_(wire), queue_(device) {
   std::size_t bytes = 0;
   const auto add = [&](const WireBlock& block, bool is_input) {

@@ -25,7 +25,7 @@ class WireCall {
  public:
   /// Loads the model on `device`. @param wire must outlive the object
   /// @throws LoadError, DeviceError, BindingError
-  WireCall(const detail::AnyModel& model, const Wire& wire, Device device);
+  WireCall(const AnyModel& model, const Wire& wire, Device device);
 
   /// Starts a call.
   /// @param inputs values in a plane of each input, 0 or more
@@ -77,7 +77,7 @@ class WireCall {
   static void require_repeated(const Place& place, const std::byte* memory);
   void copy_planes(Place& place, std::byte* wire, std::byte* spread, bool is_input) const;
 
-  const detail::AnyModel model_;
+  const AnyModel model_;
   const Wire& wire_;
   Queue queue_;
   std::vector<Place> places_;  ///< of the inputs, then of the outputs
@@ -85,7 +85,7 @@ class WireCall {
   std::vector<const WireBlock*> first_of_collection_;
   std::vector<std::int64_t> values_of_outputs_;
   Buffer one_row_;
-  detail::Planned plan_{};
+  Planned plan_{};
 };
 
 }  // namespace tensoa::triton

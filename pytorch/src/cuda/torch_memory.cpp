@@ -121,7 +121,7 @@ class Share {
 
 Share& share_of(Device device) {
   static std::array<Share, kMaxDevices> shares;
-  return shares[detail::place_of(device)];
+  return shares[place_of(device)];
 }
 
 /// Torch calls the observer before it throws.

@@ -56,7 +56,7 @@ void* MemoryBridge::allocate(std::size_t bytes, Device device, void* stream) {
   void* const data = ask(allocator_, bytes, device, stream);
   const std::lock_guard lock(mutex_);
   blocks_.insert_or_assign(data, Block{std::move(charge), stream});
-  TorchMemory& figures = figures_[detail::place_of(device)];
+  TorchMemory& figures = figures_[place_of(device)];
   figures.in_use += bytes;
   figures.held = figures.in_use;
   figures.peak = std::max(figures.peak, figures.in_use);
@@ -68,7 +68,7 @@ void MemoryBridge::free(void* data) noexcept {
   auto block = blocks_.extract(data);
   if (block.empty()) return;
   const Device device = block.mapped().charge.device();
-  TorchMemory& figures = figures_[detail::place_of(device)];
+  TorchMemory& figures = figures_[place_of(device)];
   figures.in_use -= block.mapped().charge.bytes();
   figures.held = figures.in_use;
   lock.unlock();
@@ -86,12 +86,12 @@ void MemoryBridge::record(const void* data) {
 
 TorchMemory MemoryBridge::figures(Device device) const {
   const std::lock_guard lock(mutex_);
-  return figures_[detail::place_of(device)];
+  return figures_[place_of(device)];
 }
 
 void MemoryBridge::reset_peak(Device device) {
   const std::lock_guard lock(mutex_);
-  TorchMemory& figures = figures_[detail::place_of(device)];
+  TorchMemory& figures = figures_[place_of(device)];
   figures.peak = figures.in_use;
 }
 

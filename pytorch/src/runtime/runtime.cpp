@@ -55,7 +55,7 @@ thread_local std::string t_allocation_failure;  // empty: none
 
 std::atomic<std::size_t>& weights_on(Device device) noexcept {
   static constinit std::array<std::atomic<std::size_t>, kMaxDevices> weights{};
-  return weights[detail::place_of(device)];
+  return weights[place_of(device)];
 }
 
 }  // namespace

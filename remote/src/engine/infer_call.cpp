@@ -93,7 +93,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       if (!device_ && !course_.sharing) make(course_.wire, binding, nullptr);
       attempt();
     } catch (...) {
-      complete(detail::current_failure());
+      complete(current_failure());
     }
   }
 
@@ -252,7 +252,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
       }
       take_reply(server, start, reply);
     } catch (...) {
-      complete(detail::current_failure());
+      complete(current_failure());
     }
   }
 
@@ -526,7 +526,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     try {
       act();
     } catch (...) {
-      complete(detail::current_failure());
+      complete(current_failure());
     }
   }
 

@@ -155,7 +155,7 @@ class RemoteEngine final : public Engine {
       try {
         run(std::move(call));
       } catch (...) {
-        once->complete(detail::current_failure());
+        once->complete(current_failure());
       }
     };
   }

@@ -35,8 +35,6 @@ struct Device {
 /// As many devices are used at most, the CPU among them; GPUs above are "not there".
 inline constexpr int kMaxDevices = 65;
 
-namespace detail {
-
 /// A place of its own, below kMaxDevices, for each device that can be there; far above for an index
 /// below 0, and for any of the CPU but 0.
 constexpr std::size_t place_of(Device device) noexcept {
@@ -44,8 +42,6 @@ constexpr std::size_t place_of(Device device) noexcept {
   const int index = device.is_cpu() ? -1 : device.index;
   return std::size_t{1} + static_cast<std::uint32_t>(index);
 }
-
-}  // namespace detail
 
 /// Number of devices of this kind that the process can use now; 1 for the CPU, 0 where there is no
 /// driver.

@@ -52,8 +52,6 @@ class Completion {
   std::unique_ptr<Call> call_;
 };
 
-namespace detail {
-
 /// Calls `completion` once all work of `queue` so far is done, with `report`, or with the DeviceError
 /// that it failed with. For engines whose run() has enqueued everything.
 void complete_after(const Queue& queue, const CopyReport& report, Completion completion);
@@ -62,5 +60,4 @@ void complete_after(const Queue& queue, const CopyReport& report, Completion com
 /// Called in a handler.
 Result<CopyReport> current_failure();
 
-}  // namespace detail
 }  // namespace tensoa

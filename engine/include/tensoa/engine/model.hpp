@@ -21,9 +21,8 @@
 
 namespace tensoa {
 
-namespace detail {
-
-/// Model without its template parameter.
+/// Model without the templates, for layers that are given their columns at run time: bindings are made already,
+/// and a call names its queue. Lifetime, order, threads and errors are those of Model.
 class AnyModel {
  public:
   AnyModel(ModelLocation location, CompilationType compilation, ModelOptions options);
@@ -51,8 +50,6 @@ class AnyModel {
   struct Shared;
   std::shared_ptr<Shared> shared_;
 };
-
-}  // namespace detail
 
 /// A model that runs on columns where they lie.
 ///
@@ -178,7 +175,7 @@ class Model {
     Binding binding = plan.binding();
     detail::require_one_collection_each(binding);
     const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
-    detail::rebind(binding, references);
+    rebind(binding, references);
     return Plan<Layouts...>(model_.plan(std::move(binding)));
   }
 
@@ -274,7 +271,7 @@ class Model {
     return *queue_;
   }
 
-  detail::AnyModel model_;
+  AnyModel model_;
   std::optional<Queue> queue_;
 };
 

@@ -14,12 +14,10 @@
 
 namespace tensoa {
 
-namespace detail {
-
 /// Binds all blocks to other views, one for each collection: the inputs', then the outputs'.
 void rebind(Binding& binding, std::span<const ViewReference> views);
 
-/// A binding, and what the engine of one model on one device found out about it.
+/// A binding, and what the engine of one model on one device found out about it: what a Plan holds.
 struct Planned {
   Binding binding;
   std::shared_ptr<const Prepared> prepared;
@@ -29,6 +27,8 @@ struct Planned {
 
 /// As for a binding. @throws BindingError for views that do not lie on the device of the plan
 void rebind(Planned& plan, std::span<const ViewReference> views);
+
+namespace detail {
 
 /// @throws BindingError that names two blocks of one layout that lie, or whose offsets lie, in two
 /// collections: a rebind would move both to one
@@ -76,7 +76,7 @@ class Plan {
     if (!is_checked_) detail::require_one_collection_each(planned_.binding);
     is_checked_ = true;
     const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
-    detail::rebind(planned_, references);
+    tensoa::rebind(planned_, references);
   }
 
   const Binding& binding() const noexcept { return planned_.binding; }
@@ -85,9 +85,9 @@ class Plan {
   template <CompilationType>
   friend class Model;
 
-  explicit Plan(detail::Planned planned) : planned_(std::move(planned)) {}
+  explicit Plan(Planned planned) : planned_(std::move(planned)) {}
 
-  detail::Planned planned_;
+  Planned planned_;
   bool is_checked_ = false;  ///< that each layout has one collection; a rebind keeps it so
 };
 

@@ -79,7 +79,7 @@ class PlaneCall {
  public:
   /// @param model, planes outlive this
   /// @param queue where all calls run
-  PlaneCall(const detail::AnyModel& model, const PlanesOfModel& planes, Queue queue);
+  PlaneCall(const AnyModel& model, const PlanesOfModel& planes, Queue queue);
   PlaneCall(const PlaneCall&) = delete;
   PlaneCall& operator=(const PlaneCall&) = delete;
 
@@ -147,7 +147,7 @@ class PlaneCall {
   void prepare();
   void rebind();
 
-  const detail::AnyModel& model_;
+  const AnyModel& model_;
   const PlanesOfModel& of_model_;
   Queue queue_;
   QueueMemory memory_;
@@ -158,7 +158,7 @@ class PlaneCall {
   bool is_bound_ = false;  ///< planned_ points to these planes, and none is a copy
   std::vector<Copy> to_copy_;
   std::vector<ViewReference> views_;
-  std::optional<detail::Planned> planned_;
+  std::optional<Planned> planned_;
   bool is_prepared_ = false;
 };
 
