@@ -15,7 +15,7 @@
 
 #include "tensoa.h"
 #include "tensoa/core/queue.hpp"
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/package/described_columns.hpp"
 #include "tensoa/package/engines.hpp"
 

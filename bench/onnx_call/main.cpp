@@ -19,7 +19,7 @@
 
 #include "bench/peers/onnxruntime.hpp"
 #include "tensoa/core/queue.hpp"
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/onnx/engines.hpp"
 
 namespace {

@@ -14,7 +14,7 @@
 #include "bench/suites/suites.hpp"
 #include "cli/generated_columns.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/package/options.hpp"
 

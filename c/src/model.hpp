@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tensoa.h"
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/package/inspect.hpp"
 #include "tensoa/package/plane_call.hpp"
 

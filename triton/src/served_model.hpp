@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/triton/wire.hpp"
 #include "triton_api.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/triton/wire.hpp"
 
 namespace tensoa::triton {

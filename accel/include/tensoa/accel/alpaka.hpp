@@ -19,9 +19,8 @@
 #include "tensoa/soa/foreign_view.hpp"
 
 /// @file
-/// alpaka's devices, queues, events and buffers where tensoa takes its own. Header-only, for alpaka
-/// 1.2 and 2.x; define the back-ends (ALPAKA_ACC_…) as for alpaka. With ALPAKA_HOST_ONLY it is
-/// plain C++, too.
+/// alpaka's devices, queues, events and buffers where tensoa takes its own. Header-only, for alpaka 1.2 and 2.x; define the back-ends
+/// (ALPAKA_ACC_…) as for alpaka. With ALPAKA_HOST_ONLY it is plain C++, too.
 ///
 ///     using Device = alpaka::Dev<Acc>;
 ///     using Queue = alpaka::Queue<Acc, alpaka::NonBlocking>;
@@ -40,10 +39,10 @@
 /// | buffer, view of 0, 1 or 2 dimensions | a source for `foreign_view` |
 ///
 /// *Lifetime*: alpaka's queue, event or buffer must outlive what was made of it.
-/// *Stream order*: on a GPU tensoa's calls only enqueue, also on a Blocking queue; `alpaka::wait(queue)`
-/// before the host reads. On the CPU they are complete at return.
-/// *Threads*: a Blocking CPU queue makes alpaka's own tasks of several threads wait for each other,
-/// but not tensoa's calls: use it from one thread at a time.
+/// *Stream order*: on a GPU tensoa's calls only enqueue, also on a Blocking queue; `alpaka::wait(queue)` before the host reads. On the CPU
+/// they are complete at return.
+/// *Threads*: a Blocking CPU queue makes alpaka's own tasks of several threads wait for each other, but not tensoa's calls: use it from one
+/// thread at a time.
 
 namespace tensoa {
 namespace accel::detail {
@@ -56,11 +55,9 @@ static_assert(
     "whose CMake options do; for the host alone ALPAKA_HOST_ONLY");
 #endif
 
-/// That tensoa's devices and alpaka's are the same ones: they are not where tensoa was built without
-/// a GPU runtime, where the two use different ones (CUDA and HIP), or where one is newer than the
-/// driver.
-/// @param device tensoa's for alpaka's device of the same index
-/// @param name alpaka's name of its device
+/// That tensoa's devices and alpaka's are the same ones: they are not where tensoa was built without a GPU runtime, where the two use
+/// different ones (CUDA and HIP), or where one is newer than the driver.
+/// @param device tensoa's for alpaka's device of the same index @param name alpaka's name of its device
 /// @throws DeviceError naming both
 inline void require_same_device(Device device, std::string_view name) {
   const std::string alpaka =
@@ -207,8 +204,7 @@ struct ForeignSource<View> {
 namespace accel {
 
 /// alpaka's device for one of tensoa's: `alpaka_device<alpaka::Dev<Acc>>(parse_device("cuda:1"))`.
-/// @throws ConfigError where `D` is of another kind; DeviceError where alpaka has no such device, or
-/// another
+/// @throws ConfigError where `D` is of another kind; DeviceError where alpaka has no such device, or another
 template <DeviceLike D>
 D alpaka_device(Device device) {
   if (device.is_cpu() != std::is_same_v<D, ::alpaka::DevCpu>) {
@@ -232,8 +228,7 @@ D alpaka_device(Device device) {
 /// `queue.wait_for(accel::event_of(event))`.
 /// The other way about, an alpaka queue waits for tensoa's: `QueueTraits<Q>::get(alpaka_queue).wait_for(Event(queue))`.
 /// @param event recorded; of a CPU queue: complete
-/// @throws ConfigError for an event of the CPU that is not complete (that queue is NonBlocking);
-/// DeviceError
+/// @throws ConfigError for an event of the CPU that is not complete (that queue is NonBlocking); DeviceError
 template <class AlpakaEvent>
 Event event_of(const AlpakaEvent& event) {
   using D = ::alpaka::Dev<AlpakaEvent>;

@@ -12,6 +12,7 @@
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/result.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/engine/engine.hpp"
 #include "tensoa/engine/loader.hpp"
 #include "tensoa/engine/location.hpp"
@@ -20,36 +21,6 @@
 #include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
-
-/// Model without the templates, for layers that are given their columns at run time: bindings are made already,
-/// and a call names its queue. Lifetime, order, threads and errors are those of Model.
-class AnyModel {
- public:
-  AnyModel(ModelLocation location, CompilationType compilation, ModelOptions options);
-
-  const ModelLocation& location() const noexcept;
-  const Signature& deploy(Device device) const;
-  void reload(const ModelLocation& location) const;
-  Planned plan(Binding binding) const;
-  RowDependence row_dependence(const Binding& binding) const;
-  std::shared_ptr<const Engine> recordable(Device device) const;
-  CopyReport run(const Queue& queue, const Binding& binding) const;
-  CopyReport run(const Queue& queue, const Planned& plan) const;
-  void submit(const Queue& queue, const Planned& plan, Completion completion) const;
-  void warm_up(const Queue& queue, const Planned& plan) const;
-  CopyReport run_batches(const Queue& queue, const Planned& plan, std::size_t rows) const;
-
- private:
-  class Call;
-
-  void require_planned_for(const Queue& queue, const Planned& plan) const;
-  std::shared_ptr<const Prepared> prepare(const Engine& engine, const Binding& binding) const;
-  CopyReport run_on(const Engine& engine, const Queue& queue, const Binding& binding,
-                    const Prepared& prepared) const;
-
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
-};
 
 /// A model that runs on columns where they lie.
 ///

@@ -14,7 +14,8 @@
 
 namespace tensoa {
 
-/// Binds all blocks to other views, one for each collection: the inputs', then the outputs'.
+/// Binds all blocks to other views, one for each collection: the inputs', then the outputs'. Allocates nothing.
+/// @throws BindingError as append_block does; the binding is refused by calls then, until a rebind succeeds
 void rebind(Binding& binding, std::span<const ViewReference> views);
 
 /// A binding, and what the engine of one model on one device found out about it: what a Plan holds.

@@ -13,7 +13,7 @@
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/queue_memory.hpp"
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 #include "tensoa/package/inspect.hpp"
 
 /// @file

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/engine/model.hpp"
+#include "tensoa/engine/any_model.hpp"
 
 #include <algorithm>
 #include <array>
