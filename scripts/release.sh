@@ -18,6 +18,7 @@ fail() {
   exit 1
 }
 
+clone=/tmp/tensoa-release
 changes=$(git status --porcelain)
 [[ -z $changes ]] || fail "a release is that of a commit, and these files are changed or not in it:"$'\n'"$changes"
 
@@ -39,15 +40,28 @@ make_files() {
   done
   PYTHONPATH=$PWD/python make --no-print-directory dist
   cp build-dist/packages/*.tar.gz build-dist/packages/*.deb "$folder/"
+  require_no_path "$folder"
   cd "$folder"
   sha256sum -- * >"$folder.sums"
   mv "$folder.sums" SHA256SUMS
 }
 
+# Nothing that is built may name the folder where it was.
+require_no_path() {
+  local file unpacked named
+  unpacked=$(mktemp -d)
+  for file in "$1"/*.whl; do python3 -m zipfile -e "$file" "$unpacked"; done
+  for file in build-dist/packages/*.tar.gz; do tar -xzf "$file" -C "$unpacked"; done
+  named=$(grep -rlF --exclude='*.md' -- "$clone" "$unpacked" || true)
+  rm -rf "$unpacked"
+  [[ -z $named ]] || fail "these files name the folder where they were built, $clone:"$'\n'"$named"
+}
+
 # release FOLDER: makes it in the clone, and brings it to FOLDER.
 release() {
-  local clone=/tmp/tensoa-release
-  rm -rf "$clone" "$1"
+  mkdir "$clone" || fail "$clone is there: another release is being made, or one was broken off; remove it then"
+  trap 'rm -rf "$clone"' EXIT
+  rm -rf "$1"
   git clone -q . "$clone"
   ln -s "$PWD/.venv" "$clone/.venv"
   (cd "$clone"; make_files)
