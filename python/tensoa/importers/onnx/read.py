@@ -48,7 +48,10 @@ def graph(model: onnx.ModelProto, path: str | PathLike, asked: Asked | None = No
         _sort(model.graph)
         if opset < FIRST:
             model, opset = _converted(model, opset), FIRST
-        outputs = [value.name for value in model.graph.output]
+        texts = [value.name for value in model.graph.output if _is_text(value.type)]
+        outputs = [value.name for value in model.graph.output if value.name not in texts]
+        if texts and not outputs:
+            raise Unsupported(f"its results are all text, which columns do not hold: {', '.join(texts)}")
         results = chosen(asked, outputs, _inner(model.graph))
         _prune(model.graph, results)
         versions = {"": opset, "ai.onnx": opset}
@@ -56,6 +59,7 @@ def graph(model: onnx.ModelProto, path: str | PathLike, asked: Asked | None = No
         _check_operators(model.graph, versions)
         made = graph_of(model.graph)
         made.results, made.outputs, made.notes = [*results], [*results.values()], notes(results, outputs)
+        made.notes += [f'result "{name}" is left out: it is text, which columns do not hold' for name in texts]
         for value in model.graph.output:
             if value.type.HasField("sequence_type"):  # of ZipMap: a tensor here
                 value.type.tensor_type.elem_type = TensorProto.FLOAT
@@ -135,6 +139,14 @@ def _prune(graph: onnx.GraphProto, results: Mapping[str, str]) -> None:
     nodes.reverse()
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def _is_text(kind: onnx.TypeProto) -> bool:
+    """Whether the numbers of a result, in a sequence or a map too, are texts."""
+    for inner in (kind.sequence_type.elem_type, kind.map_type.value_type, kind.optional_type.elem_type):
+        if inner.WhichOneof("value"):
+            return _is_text(inner)
+    return kind.WhichOneof("value") == "tensor_type" and kind.tensor_type.elem_type == TensorProto.STRING
 
 
 def _undeclared(name: str) -> onnx.ValueInfoProto:

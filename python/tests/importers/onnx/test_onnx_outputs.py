@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 import torch
 from onnx import helper
-from packages import FLOAT, of_nodes, refused
+from packages import FLOAT, of_nodes, refused, session
 
 import tensoa
 from conftest import require_runtime
@@ -145,3 +145,45 @@ def test_compile_gives_outputs_and_inner_values_by_name(tmp_path):
         InputError, match='block "insidee": the model has no output and no inner value .*; the nearest name is "in'
     ):
         tensoa.compile(path, tmp_path / "m.pt2", columns=["input=x,y,z"], outputs=["insidee"])
+
+
+def of_text_labels(path, outputs):
+    ml, labels = {"domain": "ai.onnx.ml"}, ["down", "up"]
+    weights = {"coefficients": [1.0, -2.0, 0.5, -1.0, 2.0, -0.5], "intercepts": [0.25, -0.25], "classlabels_strings": labels}
+    nodes = [
+        helper.make_node("LinearClassifier", ["x"], ["label", "scores"], post_transform="SOFTMAX", **weights, **ml),
+        helper.make_node("Identity", ["label"], ["answer"]),
+        helper.make_node("ZipMap", ["scores"], ["chances"], classlabels_strings=labels, **ml),
+    ]
+    kinds = {"answer": (onnx.TensorProto.STRING, ["n"]), "chances": (FLOAT, None), "scores": (FLOAT, ["n", 2])}
+    of_nodes(path, nodes, {"x": (FLOAT, ["n", WIDTH])}, {name: kinds[name] for name in outputs}, domains={"ai.onnx.ml": 1})
+    model = onnx.load(path)
+    for value in model.graph.output:
+        if value.name == "chances":
+            kind = helper.make_map_type_proto(onnx.TensorProto.STRING, helper.make_tensor_type_proto(FLOAT, []))
+            value.type.CopyFrom(helper.make_sequence_type_proto(kind))
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["chances", "scores"])
+def test_a_result_of_text_is_left_out_with_a_line(name, tmp_path):
+    path, lines = of_text_labels(tmp_path / "m.onnx", ["answer", name]), []
+    tensoa.compile(path, tmp_path / "m.pt2", report=lines.append)
+    assert f"output {name}={name}_0,{name}_1" in lines
+    assert 'result "answer" is left out: it is text, which columns do not hold' in lines
+    x = np.random.default_rng(0).normal(size=(20, WIDTH)).astype(np.float32)
+    found = session(path).run([name], {"x": x})[0]
+    expected = [[row["down"], row["up"]] for row in found] if isinstance(found, list) else found
+    np.testing.assert_allclose(import_onnx(path)(torch.from_numpy(x)).numpy(), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_results_of_text_alone_are_refused(tmp_path):
+    path = of_text_labels(tmp_path / "m.onnx", ["answer"])
+    refused(path, "m.onnx: its results are all text, which columns do not hold: answer")
+
+
+def test_a_result_of_text_that_is_asked_for_is_refused(tmp_path):
+    path = of_text_labels(tmp_path / "m.onnx", ["answer", "scores"])
+    with pytest.raises(InputError, match="labels that are text; leave that result out of the binding"):
+        import_onnx(path, ["answer"])(torch.ones(2, WIDTH))
