@@ -194,9 +194,8 @@ def kind_of(inspected: dict) -> str:
     return inspected["compilation"]
 
 
-def edges_of(case: dict) -> np.ndarray | None:
-    if case["format"] not in TREES:
-        return None
+def edges_of(case: dict) -> np.ndarray:
+    """Of an ensemble of trees."""
     from tensoa.importers.trees import files, imported
 
     options = files.ImportOptions(trust_pickle=True, splitting=case["splitting"])
@@ -212,10 +211,11 @@ def compared(case: dict) -> dict:
         return {}
     model = tensoa.Model(case["model"])
     found: dict = {"kind": kind_of(tensoa.inspect(case["model"])), "independent": model.rows_are_independent}
-    edges = edges_of(case)
+    is_trees = case["format"] in TREES and found["kind"] == "forest"  # scikit-learn has other estimators, too
+    edges = edges_of(case) if is_trees else None
     found["compared_with"] = runtime.name
     right = next(iter(runtime.calls.values()))
-    tolerance = TOLERANCE[case["format"] in TREES]
+    tolerance = TOLERANCE[is_trees]
     all_given = [Given(model, case, rows, edges) for rows in (1, COMPARED)]
     ours = together([as_arrays(model(*given.blocks)) for given in all_given])
     theirs = together([answers_of(right, given, runtime, case["words"]) for given in all_given])

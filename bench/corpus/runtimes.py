@@ -110,7 +110,24 @@ def sklearn(path: Path, names: list[str], splitting: str | None) -> Runtime:
 
     model = joblib.load(path)
     predict = getattr(model, "predict_proba", model.predict)
-    return Runtime(f"scikit-learn {library.__version__}", {"scikit-learn": lambda given: [predict(_table(given))]})
+    names_of_columns = getattr(model, "feature_names_in_", None)
+
+    def table(given: dict[str, np.ndarray]):
+        """Of float64, in which scikit-learn calculates; with names where its steps go by them."""
+        numbers = _table(given).astype(np.float64)
+        if not goes_by_name:
+            return numbers
+        import pandas
+
+        return pandas.DataFrame(numbers, columns=names_of_columns)
+
+    goes_by_name = False
+    if names_of_columns is not None:
+        try:
+            predict(table({"": np.zeros((1, len(names_of_columns)))}))
+        except ValueError:  # steps that go by name take no array
+            goes_by_name = True
+    return Runtime(f"scikit-learn {library.__version__}", {"scikit-learn": lambda given: [predict(table(given))]})
 
 
 def second_reader_of_trees(path: Path, names: list[str], splitting: str | None) -> Runtime:

@@ -36,11 +36,12 @@ from tensoa.carried import Carried, state_of, with_state
 from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError, Unsupported, first_line
-from tensoa.importers import checkpoints, own_runtime
+from tensoa.importers import checkpoints, estimators, own_runtime
 from tensoa.importers.files import load_module
 from tensoa.importers.trees import files as trees
 from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
+from tensoa.importers.trees.sklearn import NotTrees
 from tensoa.package import forest
 from tensoa.program_kinds import PACKAGE, NoProgram, summary
 from tensoa.rows_axis import RowsFirst, Sizes, calls_as_said, rows_first
@@ -106,22 +107,34 @@ def compile(  # as in torch.compile, re.compile
         model = _with_weights(model, str(weights))
     elif trust_pickle and not isinstance(model, nn.Module) and checkpoints.saved_object(model):
         model, of_trees = checkpoints.unpickled(model), replace(of_trees, trust_pickle=False)
-    named = "the model" if isinstance(model, nn.Module) else str(model)
-    if isinstance(model, nn.Module) or not trees.is_ensemble(model):
+    is_of_trees = not isinstance(model, nn.Module) and trees.is_ensemble(model)
+    estimator: estimators.Estimator | None = None
+    if is_of_trees:
+        try:
+            imported = trees.load(str(model), of_trees)
+        except NotTrees as error:
+            report(first_line(error))
+            estimator, of_trees = estimators.of_model(error.model, str(model), error.notes), trees.ImportOptions()
+    if not is_of_trees or estimator is not None:
+        named = "the model" if isinstance(model, nn.Module) else str(model)
         given = _given(of_trees) + ["margin"] * margin
         if given:
             raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
-        with _or_as_it_is(model, path, of_network):
-            _compile_module(model, path, described or (asked, results), rows, of_network, just_in_time)
+        if estimator is not None and not (results or described):
+            results = [_Result(estimators.SCORE, tuple(estimator.classes))]
+        own = own_runtime.of(str(model)) if estimator is None else estimator.own_runtime()
+        with _or_as_it_is(model, path, of_network, None if isinstance(model, nn.Module) else own):
+            source = model if estimator is None else estimator.module()
+            _compile_module(source, path, described or (asked, results), rows, of_network, just_in_time)
     else:
         given = _given(of_network) + ["just_in_time"] * just_in_time
         if given:
             raise InputError(
-                f"{named}: is an ensemble of trees, which run on any device; expected no options of networks, "
+                f"{model}: is an ensemble of trees, which run on any device; expected no options of networks, "
                 f"got {', '.join(given)}"
             )
-        with _or_as_it_is(model, path, of_network):
-            _compile_trees(trees.load(str(model), of_trees), path, described or (asked, results), rows, margin, report)
+        with _or_as_it_is(model, path, of_network, own_runtime.of(str(model))):
+            _compile_trees(imported, path, described or (asked, results), rows, margin, report)
 
 
 def _with_weights(model: Model, weights: str) -> nn.Module:
@@ -135,13 +148,14 @@ def _with_weights(model: Model, weights: str) -> nn.Module:
 
 
 @contextlib.contextmanager
-def _or_as_it_is(model: Model, path: str | PathLike, options: export.Options) -> Iterator[None]:
+def _or_as_it_is(
+    model: Model, path: str | PathLike, options: export.Options, own: own_runtime.OwnRuntime | None
+) -> Iterator[None]:
     """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs."""
     try:
         yield
         return
     except Unsupported as error:
-        own = None if isinstance(model, nn.Module) else own_runtime.of(str(model))
         if own is None or not {*options.targets} <= {*own.targets}:
             raise
         said = own.write(str(model), path)

@@ -77,10 +77,11 @@ FORMATS = [
     Format(
         "scikit-learn pickle, with `--trust-pickle`",
         COMPILE,
-        "decision trees, random forests, extra trees, Bagging of trees, GradientBoosting, HistGradientBoosting; in a Pipeline "
-        "behind StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler",
-        "other estimators and steps, an `init` that is not constant, categories that are not whole numbers from 0 on",
-        "scikit-learn: the same bits",
+        "decision trees, random forests, extra trees, Bagging of trees, GradientBoosting, HistGradientBoosting; in a "
+        "Pipeline behind scalers, SimpleImputer and OneHotEncoder, ColumnTransformer and FeatureUnion of them; other "
+        "estimators, however they are composed: what skl2onnx makes ONNX of, where it is installed",
+        "what skl2onnx refuses, or gives other answers for; categories of text",
+        "scikit-learn: trees the same bits, others 1e-4 of a column",
         "scikit-learn",
     ),
     Format(

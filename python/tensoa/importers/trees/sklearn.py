@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.forest import Ensemble, Link, Missing, Test
 from tensoa.importers.trees.build import MOST_CATEGORIES, Builder
 from tensoa.importers.trees.imported import Function, Imported, Reference
-from tensoa.importers.trees.sklearn_scalers import move_thresholds, scaled, taken_apart
+from tensoa.importers.trees.sklearn_columns import applied, features_of, on_columns, raises_for_unknown, taken_apart
 
 FORESTS = "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier ExtraTreesRegressor".split()
 TREES = "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor".split()
@@ -34,6 +34,14 @@ LINKS = {
 }
 
 
+class NotTrees(Unsupported):
+    """A `model` that is loaded, and is no ensemble of trees that is read. `notes`: lines for people."""
+
+    def __init__(self, message: str, model: Any, notes: list[str]) -> None:
+        super().__init__(message)
+        self.model, self.notes = model, notes
+
+
 def takes(content: bytes) -> bool:
     """Whether it is a pickle, compressed by joblib or not."""
     if content[:1] == b"\x78":
@@ -45,14 +53,14 @@ def takes(content: bytes) -> bool:
 
 
 def read(content: bytes, subject: str, trust_pickle: bool = False) -> Imported:
-    """The model in the bytes of a pickle. Raises InputError, which begins with `subject`."""
+    """The model in the bytes of a pickle. Raises InputError, which begins with `subject`; NotTrees for other estimators."""
     if not trust_pickle:
         raise InputError(
             f"{subject}is a pickle, and loading it runs code that is in it; give --trust-pickle if you trust where it is from"
         )
     try:
         import joblib
-        import sklearn
+        import sklearn  # noqa: F401
     except ImportError as error:
         raise InputError(f"{subject}is a pickle, which needs scikit-learn: {first_line(error)}") from error
     with warnings.catch_warnings(record=True) as caught:
@@ -61,20 +69,34 @@ def read(content: bytes, subject: str, trust_pickle: bool = False) -> Imported:
             model = joblib.load(io.BytesIO(content))
         except Exception as error:  # whatever the code in it throws
             raise InputError(f"{subject}cannot be loaded: {type(error).__name__}: {first_line(error)}") from error
-    notes = [first_line(one.message) for one in caught if "Version" in one.category.__name__]
-    last, scalers = taken_apart(model, subject)
+    notes = [*dict.fromkeys(first_line(one.message) for one in caught if "Version" in one.category.__name__)]
+    try:
+        return _trees(model, subject, notes)
+    except Unsupported as error:
+        raise NotTrees(str(error), model, notes) from error
+
+
+def _trees(model: Any, subject: str, notes: list[str]) -> Imported:
+    """Raises InputError, Unsupported for what is no trees."""
+    import sklearn
+
+    last, steps = taken_apart(model, subject)
     ensemble = _Reader(last, subject).ensemble()
-    ensemble.source = f"scikit-learn {sklearn.__version__}"
-    before = scaled(scalers, ensemble.features) if scalers else None
-    if before is not None:
+    before = None
+    if steps:
+        columns = int(getattr(model, "n_features_in_", ensemble.columns))
         ensemble.column_names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+        before = applied(steps, ensemble.column_names, ensemble.features)
         try:
             with sklearn.config_context(assume_finite=True):
-                move_thresholds(ensemble, before, subject)
+                ensemble = on_columns(ensemble, features_of(steps, columns, subject), columns, subject)
         except InputError:
             raise
         except Exception as error:  # what is not fitted, or gives tables of a package that is not here
             raise InputError(f"{subject}its scalers cannot be run: {first_line(error)}") from error
+        if raises_for_unknown(steps):
+            notes = [*notes, "categories that are not known are none of those that are, where scikit-learn raises"]
+    ensemble.source = f"scikit-learn {sklearn.__version__}"
     return Imported(ensemble, _reference(last, ensemble, before), notes)
 
 
@@ -88,11 +110,11 @@ class _Reader:
                 hint = "; its save_model() writes a file that is read without a pickle (of LightGBM: booster_.save_model())"
             self.fail(f"holds an object of {self.kind}, expected one of {', '.join(known)}{hint}")
         if not any(hasattr(model, name) for name in ("tree_", "estimators_", "_predictors")):
-            self.fail(f"holds an object of {self.kind} that is not fitted")
+            raise InputError(f"{subject}holds an object of {self.kind} that is not fitted")
         self.is_classifier = hasattr(model, "classes_")
 
     def fail(self, what: str) -> None:
-        raise InputError(f"{self.subject}{what}")
+        raise Unsupported(f"{self.subject}{what}")
 
     def ensemble(self) -> Ensemble:
         model = self.model

@@ -16,7 +16,7 @@ from tree_models import checked, command, contents, refusal, rows
 pytest.importorskip("sklearn")
 import joblib
 import sklearn
-from sklearn import ensemble, linear_model, pipeline, preprocessing, tree
+from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, tree
 
 X, Y = rows(missing=0)
 MISSING = rows()[0]
@@ -92,6 +92,78 @@ def test_scalers_before_trees_become_thresholds(tmp_path, steps, last):
         answers = model.predict_proba(x)
         expected = answers[:, answers.shape[1] - made.ensemble.outputs :]
         np.testing.assert_allclose(forest.answers(made.ensemble, x.T), expected, rtol=1e-12)
+
+
+def columns_of(*parts):
+    return compose.ColumnTransformer([(str(i), step, at) for i, (step, at) in enumerate(parts)])
+
+
+ENCODED = X.copy()
+ENCODED[:, 1], ENCODED[:, 3] = np.round(X[:, 1] * 2), np.round(X[:, 3] * 3) / 2
+HOLES = ENCODED.copy()
+HOLES[::7, [0, 1]] = np.nan
+IGNORE = {"handle_unknown": "ignore"}
+FILLED = pipeline.make_pipeline(impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler())
+CODED = pipeline.make_pipeline(impute.SimpleImputer(strategy="most_frequent"), preprocessing.OneHotEncoder(**IGNORE))
+
+
+@pytest.mark.parametrize(
+    "step, x",
+    [
+        (columns_of((FILLED, [0, 2, 4]), (CODED, [1, 3])), HOLES),
+        (
+            columns_of(("passthrough", [4]), (preprocessing.OneHotEncoder(drop="first", **IGNORE), [3, 1]), ("drop", [0])),
+            ENCODED,
+        ),
+        (columns_of((columns_of((CODED, [1])), [3, 1]), (FILLED, slice(0, 3))), HOLES),
+        (pipeline.FeatureUnion([("a", preprocessing.RobustScaler()), ("b", preprocessing.OneHotEncoder(**IGNORE))]), ENCODED),
+        (impute.SimpleImputer(missing_values=0, strategy="mean"), ENCODED),
+        (preprocessing.OneHotEncoder(**IGNORE), ENCODED),
+    ],
+)
+@pytest.mark.parametrize(
+    "last", [ensemble.RandomForestClassifier(9), ensemble.GradientBoostingClassifier(n_estimators=9)], ids=["forest", "boosted"]
+)
+def test_steps_of_columns_before_trees_become_tests_of_columns(tmp_path, step, x, last):
+    model = pipeline.make_pipeline(step, last).fit(x, IS_HIGH)
+    made = checked(saved(model, tmp_path), trust_pickle=True)
+    assert made.ensemble.columns == x.shape[1] and made.ensemble.features is np.float64
+    given = np.concatenate([x, ENCODED * 1.1, ENCODED + 0.25]).astype(np.float64)
+    answers = model.predict_proba(given)
+    expected = answers[:, answers.shape[1] - made.ensemble.outputs :]
+    np.testing.assert_allclose(forest.answers(made.ensemble, given.T), expected, rtol=1e-12)
+
+
+def test_columns_by_name_and_a_category_that_is_not_known(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(ENCODED, columns=["pt", "n", "eta", "kind", "phi"])
+    step = columns_of((preprocessing.StandardScaler(), ["phi", "pt"]), (preprocessing.OneHotEncoder(), ["kind"]))
+    model = pipeline.make_pipeline(step, ensemble.RandomForestClassifier(9)).fit(table, IS_HIGH)
+    made = checked(saved(model, tmp_path), trust_pickle=True)
+    assert made.ensemble.column_names == [*table.columns]
+    assert "categories that are not known are none of those that are, where scikit-learn raises" in made.notes
+    np.testing.assert_allclose(forest.answers(made.ensemble, ENCODED.T), model.predict_proba(table), rtol=1e-12)
+    table["kind"] = 77.0
+    with pytest.raises(ValueError, match="unknown categories"):
+        model.predict_proba(table)
+
+
+@pytest.mark.parametrize(
+    "step, message",
+    [
+        (
+            pipeline.make_pipeline(preprocessing.StandardScaler(), preprocessing.OneHotEncoder(**IGNORE)),
+            "has a OneHotEncoder behind steps that change numbers",
+        ),
+        (preprocessing.OneHotEncoder(min_frequency=30, **IGNORE), "holds a Pipeline with a OneHotEncoder, expected steps of"),
+        (impute.SimpleImputer(add_indicator=True), "holds a Pipeline with a SimpleImputer, expected steps of"),
+    ],
+)
+def test_steps_that_are_no_functions_of_a_column_are_refused(tmp_path, step, message):
+    model = pipeline.make_pipeline(step, ensemble.RandomForestClassifier(2)).fit(
+        HOLES if "Imputer" in message else ENCODED, IS_HIGH
+    )
+    assert refusal(saved(model, tmp_path), trust_pickle=True).startswith(message)
 
 
 def test_pipelines_that_are_refused(tmp_path):
