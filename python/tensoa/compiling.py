@@ -4,6 +4,7 @@
 
 import argparse
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -32,6 +33,7 @@ from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples, with_lengths
 from tensoa.binding.parse import SCHEMA, parse
 from tensoa.binding.parse import load as load_binding
+from tensoa.budget import within
 from tensoa.carried import Carried, state_of, with_state
 from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
@@ -122,10 +124,11 @@ def compile(  # as in torch.compile, re.compile
             raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
         if estimator is not None and not (results or described):
             results = [_Result(estimators.SCORE, tuple(estimator.classes))]
-        own = own_runtime.of(str(model)) if estimator is None else estimator.own_runtime()
-        with _or_as_it_is(model, path, of_network, None if isinstance(model, nn.Module) else own):
+        own = estimator.own_runtime() if estimator is not None else own_runtime.of(str(model))
+        own = None if isinstance(model, nn.Module) else own
+        with _or_as_it_is(model, path, of_network, own):
             source = model if estimator is None else estimator.module()
-            _compile_module(source, path, described or (asked, results), rows, of_network, just_in_time)
+            _compile_module(source, path, described or (asked, results), rows, of_network, just_in_time, own)
     else:
         given = _given(of_network) + ["just_in_time"] * just_in_time
         if given:
@@ -240,7 +243,9 @@ def _compile_module(
     rows: Example | None,
     options: export.Options,
     is_just_in_time: bool,
+    own: own_runtime.OwnRuntime | None,
 ) -> None:
+    """`own`: what runs the file of the model where what is tried before a package takes more than one may (tensoa.budget)."""
     is_file = not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py")
     if isinstance(model, nn.Module):
         module = model
@@ -250,7 +255,8 @@ def _compile_module(
         module = _with_results(str(model), described[1]) if is_file else load_module(str(model))
     if not isinstance(module, nn.Module):
         raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
-    with evaluated(module):
+    limit = contextlib.nullcontext if own is None else functools.partial(within, export.budget(module, options))
+    with evaluated(module), limit():
         if isinstance(described, Binding):
             sizes: dict[str, Sizes] = {}
             columns = _with_rows(module, described, rows, options.report)
@@ -259,10 +265,10 @@ def _compile_module(
             columns = _in_words(module, *described, rows, options.report)
     if is_file and not isinstance(described, Binding):
         module = load_module(str(model), columns)  # whose results and columns go by name
-    with evaluated(module):
+    with evaluated(module), limit():
         module = with_state(module, [block.name for block in columns.inputs])
         module, lines = rows_first(module, columns, sizes)
-    with evaluated(module):  # whose buffers are as they were before
+    with evaluated(module), limit():  # whose buffers are as they were before
         module, others = settled(module, columns)
     for line in [*lines, *others]:
         options.report(line)

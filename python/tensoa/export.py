@@ -59,7 +59,7 @@ from tensoa.binding.domain import with_domain
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.binding.real_rows import MISSING
-from tensoa.budget import budget_of, within
+from tensoa.budget import Budget, budget_of, within
 from tensoa.command import check_writable, replacing, run, step, working
 from tensoa.compiler import routes
 from tensoa.compiler.backends import inductor
@@ -89,8 +89,8 @@ class Options:
     of the fused kernels' matrix products on a GPU: one of PRECISIONS, None for the first. `deterministic`: their sums by index
     are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
     a package for "cuda" on this machine's GPU, where there is one. `report` is called with lines about what was fused, or why
-    nothing was. `seconds` of CPU and `memory` in GiB: what write() may take for a package (tensoa.budget); None: by the size of
-    the model.
+    nothing was. `seconds` of CPU and `memory` in GiB: what a package may take (tensoa.budget); None: by the
+    size of the model.
     """
 
     target: str | Sequence[str] = "cpu"
@@ -495,6 +495,12 @@ def _run_on_gpu(path: str | PathLike, target: Target, program: str | PathLike) -
     return gpu_check.summary_lines(check)
 
 
+def budget(module: nn.Module, options: Options) -> Budget:
+    """What one step to a package may take."""
+    parameters = sum(weight.numel() for weight in module.parameters()) if isinstance(module, nn.Module) else 0
+    return budget_of(parameters, options.seconds, options.memory)
+
+
 def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Options, is_just_in_time: bool) -> None:
     """Writes a package, as export() does; where none can be made, or `is_just_in_time`, a program that runs just in time, with
     a line on why. Raises InputError, NoProgram where no kind of program can be made.
@@ -527,8 +533,7 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Op
         return attempt
 
     def package(_: dict[str, str]) -> None:
-        parameters = sum(weight.numel() for weight in module.parameters()) if isinstance(module, nn.Module) else 0
-        with within(budget_of(parameters, options.seconds, options.memory)):
+        with within(budget(module, options)):
             export(module, columns, path, replace(options, report=report))
 
     writers = {program_kinds.EXPORTED: just_in_time.write, program_kinds.SCRIPTED: just_in_time.write_script}

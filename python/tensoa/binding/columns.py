@@ -25,6 +25,7 @@ from tensoa.binding.real_rows import REAL_ROWS, SCALE, real_rows
 
 ROWS = (1021, 1549, 2053, 2557, 3061, 3571, 4073, 4591, 5101, 5623, 6131, 6653)  # of example collections: all different
 FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449, 503, 557, 601, 653)  # likewise, where the number does not matter
+FEWEST_ROWS = (29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)  # likewise, to try whether a model takes some at all
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
 Range = tuple[float, float]  # the ends of where numbers lie; infinite where there is none
 EVERYWHERE: Range = (-math.inf, math.inf)

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tensoa.binding.blocks import Binding, argument_names
 from tensoa.binding.columns import (
     FEW_ROWS,
+    FEWEST_ROWS,
     LARGE,
     NORMAL,
     ROWS,
@@ -120,10 +121,31 @@ def _partitions(collections: Sequence[int]) -> list[dict[int, int]]:
     return sorted(ways, key=lambda way: -len(set(way.values())))
 
 
+class _Indices(TorchDispatchMode):
+    """Notes which numbers index which tensors: (the size of a table, the one index into it, None where there are several)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[int, int | None]] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        named = {argument.name: value for argument, value in zip(function._schema.arguments, args)} | (kwargs or {})
+        table = named.get("self", named.get("weight"))
+        indices = named.get("index", named.get("indices"))
+        if isinstance(table, torch.Tensor) and indices is not None and table.dim():
+            first = int(named.get("dim", 0))
+            for axis, index in enumerate(indices if isinstance(indices, (list, tuple)) else [indices], first):
+                if isinstance(index, torch.Tensor) and is_integer(index.dtype) and index.numel():
+                    low, high = int(index.min()), int(index.max())
+                    self.found.append((table.shape[axis], low if low == high else None))
+        return result
+
+
 def with_examples(module: Any, binding: Binding) -> Binding:
-    """The binding, with the range of made-up integers for each block: all of the dtype where the model takes that; rows of
-    the smallest collection where it takes those, as for an index; else the largest range of LIMITS, as for a table that
-    is read with a column and has fewer rows, which may begin below zero, or at one.
+    """The binding, with the range of made-up integers for each block: all of the dtype where the model takes that; what the
+    table has that it indexes; rows of the smallest collection where it takes those, as for an index; else the largest range of
+    LIMITS that it takes, which may begin below zero, or at one.
     """
     chosen = [i for i, block in enumerate(binding.inputs) if is_integer(block.column_dtype) and block.examples is None]
     collections = collections_of(binding)
@@ -136,27 +158,63 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         inputs = [replace(block, integers=ranges.get(i)) for i, block in enumerate(binding.inputs)]
         return replace(binding, inputs=tuple(inputs))
 
-    def runs(changed: dict[int, tuple[int, int] | None], all_rows: Sequence[int] = FEW_ROWS, numbers: str = NORMAL) -> bool:
+    def call(changed: dict[int, tuple[int, int] | None], all_rows: Sequence[int], numbers: str = NORMAL) -> None:
         candidate = limited({**ranges, **changed})
         rows = {collection: all_rows[2 * i] for i, collection in enumerate(collections)}
+        with as_exported(), _WithoutNegativeIndices():
+            candidate.call(module, Columns(candidate, rows, (), "cpu", numbers=numbers).inputs)
+
+    def runs(changed: dict[int, tuple[int, int] | None], all_rows: Sequence[int] = FEW_ROWS, numbers: str = NORMAL) -> bool:
         try:
-            with as_exported(), _WithoutNegativeIndices():
-                candidate.call(module, Columns(candidate, rows, (), "cpu", numbers=numbers).inputs)
+            call(changed, all_rows, numbers)
         except Exception:  # whatever the user's model throws
             return False
         return True
 
-    first = 0
-    if not runs({}, ROWS):
+    def takes_all_of(some: Sequence[int], all_rows: Sequence[int]) -> bool:
+        wide = {i: all_of(binding.inputs[i].column_dtype) for i in some}
+        return all(runs(wide, all_rows, numbers) for numbers in (SPECIAL, LARGE, NORMAL))
+
+    def indices(number: int, others: int, i: int, all_rows: Sequence[int]) -> list[tuple[int, int | None]]:
+        with _Indices() as seen:
+            call({**dict.fromkeys(chosen, (others, others)), i: (number, number)}, all_rows)
+        return seen.found
+
+    def of_tables(i: int) -> tuple[int, int] | None:
+        """The integers that stay within all tables that block i indexes: those whose index goes up by one where its number
+        does, and whose sizes do not depend on the number of rows.
+        """
         for first in FIRST:
-            ranges = dict.fromkeys(chosen, (first, first))
+            try:
+                one, two = (indices(first, first, i, rows) for rows in (FEWEST_ROWS, FEWEST_ROWS[1:]))
+                other = indices(first + 1, first, i, FEWEST_ROWS)
+            except Exception:  # whatever the user's model throws
+                continue
+            same = len(one) == len(two) == len(other)
+            ends = [
+                (first - at, first - at + size - 1)
+                for (size, at), (size_of_two, _), (_, next_at) in zip(one, two, other)
+                if at is not None and next_at == at + 1 and size == size_of_two
+            ]
+            if same and ends:
+                found = max(low for low, _ in ends), min(high for _, high in ends)
+                return found if runs({**dict.fromkeys(chosen, (first, first)), i: found}, FEWEST_ROWS) else None
+        return None
+
+    if takes_all_of(chosen, FEWEST_ROWS):
+        return limited({i: all_of(binding.inputs[i].column_dtype) for i in chosen})
+    ranges |= {i: of_tables(i) for i in chosen}
+    left, first = [i for i in chosen if ranges[i] is None], 0
+    if left and not runs({}, ROWS):
+        for first in FIRST:
+            ranges |= dict.fromkeys(left, (first, first))
             if runs({}):
                 break
         else:
             return binding  # it fails for another reason, which result_rows() tells
-    for i in chosen:
+    for i in left:
         dtype = binding.inputs[i].column_dtype
-        if all(runs({i: all_of(dtype)}, numbers=numbers) for numbers in (SPECIAL, LARGE, NORMAL)):
+        if takes_all_of([i], FEW_ROWS):
             ranges[i] = all_of(dtype)
         elif ranges[i] is not None and runs({i: None}, ROWS):
             ranges[i] = None

@@ -11,6 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 import tensoa
+from tensoa import command, compiling
 from tensoa.errors import InputError, Unsupported
 from tensoa.importers import own_runtime
 
@@ -103,3 +104,24 @@ def test_a_program_of_torch_export_of_one_number_of_rows_is_written_as_it_is(tmp
 @pytest.mark.parametrize("name", ["net.py:make", "m.keras", "trees.json", "weights.safetensors"])
 def test_other_files_have_no_runtime_of_their_own(name):
     assert own_runtime.of(name) is None
+
+
+def test_a_search_that_takes_too_long_leaves_the_file_to_onnx_runtime(tmp_path, monkeypatch):
+    source = of_microsoft(tmp_path / "m.onnx", "Relu")
+    model = onnx.load(source)
+    del model.opset_import[1]
+    model.graph.node[0].domain = ""
+    onnx.save(model, source)
+
+    def endless(*_):
+        command.step("which integers the model takes")
+        while True:
+            pass
+
+    monkeypatch.setattr(compiling, "with_examples", endless)
+    lines = compiled(source, tmp_path / "m.pt2", seconds=1)
+    assert lines[0].startswith(
+        "not compiled ahead of time: its time, more than 1 s of CPU (--seconds), at the step: which integers the model takes; "
+        "run as it is by ONNX Runtime: "
+    )
+    assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
