@@ -72,6 +72,8 @@ class Given:
             array = values.astype(dtype)
             self.blocks.append(np.asfortranarray(array) if array.ndim == 2 and shape[0] == count else array)
             self.tensors[block.name] = _as_tensor(array, sizes.get(block.name))
+        constants = dict(word.split("=") for word in case["words"] if word.partition("=")[2].isdigit())
+        self.tensors |= {name: np.array(int(number)) for name, number in constants.items() if name not in self.tensors}
 
 
 def _as_tensor(array: np.ndarray, sizes: list[int | None] | None) -> np.ndarray:

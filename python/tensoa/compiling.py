@@ -38,7 +38,7 @@ from tensoa.carried import Carried, state_of, with_state
 from tensoa.command import working
 from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError, Unsupported, first_line
-from tensoa.importers import checkpoints, estimators, own_runtime
+from tensoa.importers import checkpoints, own_runtime
 from tensoa.importers.files import load_module
 from tensoa.importers.trees import files as trees
 from tensoa.importers.trees import match
@@ -110,20 +110,20 @@ def compile(  # as in torch.compile, re.compile
     elif trust_pickle and not isinstance(model, nn.Module) and checkpoints.saved_object(model):
         model, of_trees = checkpoints.unpickled(model), replace(of_trees, trust_pickle=False)
     is_of_trees = not isinstance(model, nn.Module) and trees.is_ensemble(model)
-    estimator: estimators.Estimator | None = None
+    estimator: Any = None  # of tensoa.importers.estimators, which needs the package onnx
     if is_of_trees:
         try:
             imported = trees.load(str(model), of_trees)
         except NotTrees as error:
             report(first_line(error))
-            estimator, of_trees = estimators.of_model(error.model, str(model), error.notes), trees.ImportOptions()
+            estimator, of_trees = _estimator(error, str(model)), trees.ImportOptions()
     if not is_of_trees or estimator is not None:
         named = "the model" if isinstance(model, nn.Module) else str(model)
         given = _given(of_trees) + ["margin"] * margin
         if given:
             raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
         if estimator is not None and not (results or described):
-            results = [_Result(estimators.SCORE, tuple(estimator.classes))]
+            results = [_Result("score", tuple(estimator.classes))]
         own = estimator.own_runtime() if estimator is not None else own_runtime.of(str(model))
         own = None if isinstance(model, nn.Module) else own
         with _or_as_it_is(model, path, of_network, own):
@@ -138,6 +138,15 @@ def compile(  # as in torch.compile, re.compile
             )
         with _or_as_it_is(model, path, of_network, own_runtime.of(str(model))):
             _compile_trees(imported, path, described or (asked, results), rows, margin, report)
+
+
+def _estimator(found: NotTrees, path: str) -> Any:
+    """Raises InputError."""
+    try:
+        from tensoa.importers import estimators
+    except ImportError as error:
+        raise InputError(f"{first_line(found)}; others need the package {error.name}, which is not here") from found
+    return estimators.of_model(found.model, path, found.notes)
 
 
 def _with_weights(model: Model, weights: str) -> nn.Module:
@@ -255,6 +264,11 @@ def _compile_module(
         module = _with_results(str(model), described[1]) if is_file else load_module(str(model))
     if not isinstance(module, nn.Module):
         raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
+    asked = [] if isinstance(described, Binding) else described[0]
+    numbers = _numbers_of(module, asked)
+    if not isinstance(described, Binding):
+        described = [one for one in asked if one.name not in numbers], described[1]
+        _fix(module, numbers, asked)
     limit = contextlib.nullcontext if own is None else functools.partial(within, export.budget(module, options))
     with evaluated(module), limit():
         if isinstance(described, Binding):
@@ -265,6 +279,7 @@ def _compile_module(
             columns = _in_words(module, *described, rows, options.report)
     if is_file and not isinstance(described, Binding):
         module = load_module(str(model), columns)  # whose results and columns go by name
+        _fix(module, numbers, asked)
     with evaluated(module), limit():
         module = with_state(module, [block.name for block in columns.inputs])
         module, lines = rows_first(module, columns, sizes)
@@ -273,6 +288,24 @@ def _compile_module(
     for line in [*lines, *others]:
         options.report(line)
     export.write(module, columns, path, options, is_just_in_time)
+
+
+def _numbers_of(module: nn.Module, asked: Sequence[words.Words]) -> dict[str, float]:
+    """What was typed as x=NUMBER, of arguments that are one number for a call."""
+    of_call = {name for name, taken in taken_by_file(module).items() if taken.shape == ()}
+    found = {}
+    for one in asked:
+        if one.name in of_call and len(one.columns) == 1 and not (one.sizes or one.rows):
+            with contextlib.suppress(ValueError):
+                found[one.name] = float(one.columns[0])
+    return found
+
+
+def _fix(module: nn.Module, numbers: Mapping[str, float], asked: Sequence[words.Words]) -> None:
+    """Makes them constants, and others that no columns were given for, where the file says which."""
+    fix = getattr(module, "fix", None)  # of files of ONNX
+    if fix is not None:
+        fix(numbers, [one.name for one in asked if one.name not in numbers])
 
 
 def _with_results(model: str, results: Sequence[_Result]) -> nn.Module:

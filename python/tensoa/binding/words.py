@@ -9,6 +9,7 @@
     field=field@call               one number for the whole call, which the model gets in every row of the first block: [n, 1]
     state[2,n,64]=h_0,h_1,…        the shape of the model's tensor, with n where rows are: each row has the other sizes, flat
     x[5]=a,b,c,d,e                 a tensor that is one row: the model runs for each
+    rate=16000                     a constant, of an argument that is one number for a call in a file of ONNX
     image[n,3,8,8]                 columns called image_0.0.0, … image_2.7.7; of x[n,2]: x_0 and x_1
 
 Without a dtype, columns are float32, or integers or truth values where the example has such.

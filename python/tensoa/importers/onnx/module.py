@@ -47,7 +47,33 @@ class OnnxModule(nn.Module):
         self.register_buffer("floats", torch.zeros(()))  # its dtype is that of float32 numbers, its device that of all
         self.constants: dict[str, str] = {}  # the buffer of each value that is a constant
         self._fold(graph)
+        self.fixed: dict[str, np.ndarray] = {}  # arguments of the file that are constants
         self.one_by_one: nn.Module | None = None  # the same for each row by itself, where the graph takes no other way
+        rows.free(self)
+
+    def fix(self, numbers: Mapping[str, float], kept: Sequence[str] = ()) -> None:
+        """Makes arguments that are one number for a call constants: of these `numbers`, else the first that the graph compares
+        an integer with, which a note says. Those that are `kept`, and what is compared with nothing, stay arguments. Raises
+        InputError for a number that the argument cannot be.
+        """
+        of_call = {one.name: one for one in self.graph.inputs if one.shape == () and one.name not in kept}
+        compared = {name: found for name, one in of_call.items() if (found := _compared(self.graph, one))}
+        chosen = {name: found[0] for name, found in compared.items()} | dict(numbers)
+        if not chosen:
+            return
+        for name, number in chosen.items():
+            array = tensor_of(np.array(number)).to(of_call[name].dtype).numpy()
+            if array != number:
+                raise InputError(f"columns: {name}: got {number:g}, expected a number of {str(of_call[name].dtype)[6:]}")
+            self.fixed[name] = array
+            self.keep(name, array, torch.from_numpy(array))
+            others = ", ".join(map(str, compared.get(name, ())))
+            if name not in numbers:
+                self.graph.notes.append(
+                    f"{name} is always {number}, as the file compares it with {others}: --columns {name}=NUMBER for another"
+                )
+        self.graph.inputs = [one for one in self.graph.inputs if one.name not in chosen]
+        self._fold(self.graph)
         rows.free(self)
 
     @property
@@ -72,14 +98,16 @@ class OnnxModule(nn.Module):
         """
         if self.path is None:
             return None
-        run = runtime.session(self.path, self.argument_names, dict(zip(self.graph.results, self.graph.outputs)))
+        results = dict(zip(self.graph.results, self.graph.outputs))
+        run = runtime.session(self.path, self.argument_names, results, self.fixed)
         return run if run is None or self.graph.rows is None else rows.in_batches(run, self.graph.rows)
 
     def reference_in_float64(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
         """As reference(), by the rules of ONNX in float64. Raises what the package onnx raises."""
         if self.path is None:
             return None
-        run = runtime.in_float64(self.path, self.argument_names, dict(zip(self.graph.results, self.graph.outputs)))
+        results = dict(zip(self.graph.results, self.graph.outputs))
+        run = runtime.in_float64(self.path, self.argument_names, results, self.fixed)
         return run if self.graph.rows is None else rows.in_batches(run, self.graph.rows)
 
     def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
@@ -213,6 +241,15 @@ class OnnxModule(nn.Module):
 
     def _constant(self, name: str) -> Known:
         return Known(self.graph.constants[name], getattr(self, self.constants[name]))
+
+
+def _compared(graph: Graph, argument: Input) -> list[int]:
+    """The constants that nodes compare an integer argument with."""
+    if argument.dtype.is_floating_point:
+        return []
+    pairs = [node.inputs for node in graph.nodes if node.operator == "Equal" and argument.name in node.inputs]
+    others = [name for pair in pairs for name in pair if name in graph.constants]
+    return [*dict.fromkeys(int(number) for name in others for number in graph.constants[name].reshape(-1))]
 
 
 def _several(results: Results) -> list[Value]:

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from tensoa.importers.results import named
 FOLDER = "session.model_external_initializers_file_folder_path"
 
 
-def session(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Callable[[Sequence[torch.Tensor]], Any] | None:
+def session(
+    path: str, inputs: Sequence[str], results: Mapping[str, str], fixed: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> Callable[[Sequence[torch.Tensor]], Any] | None:
     """The model in a file, on one thread: tensors in the order of `inputs` to `results`, the names of values by what they are
-    called. None where ONNX Runtime is not installed. Raises InputError where it does not take the model.
+    called. `fixed`: what its other inputs always are. None where ONNX Runtime is not installed. Raises InputError where it does
+    not take the model.
     """
     try:
         import onnxruntime
@@ -38,7 +42,7 @@ def session(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Cal
         raise InputError(f"{path}: ONNX Runtime does not take it: {first_line(error)}") from error
 
     def run(tensors: Sequence[torch.Tensor]) -> Any:
-        arrays = {name: tensor.numpy(force=True) for name, tensor in zip(inputs, tensors)}
+        arrays = {name: tensor.numpy(force=True) for name, tensor in zip(inputs, tensors)} | {**fixed}
         found = {name: torch.from_numpy(_array(result)) for name, result in zip(values, made.run(values, arrays))}
         return named([found[value] for value in results.values()], [*results])
 
@@ -56,7 +60,16 @@ class BatchNormalization(OpRun):
         return ((x - mean) / np.sqrt(variance + attributes["epsilon"]) * scale + bias,)
 
 
-def in_float64(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> Callable[[Sequence[torch.Tensor]], Any]:
+class GlobalMaxPool(OpRun):
+    """The evaluator's own takes two axes, whatever there are."""
+
+    def _run(self, x: np.ndarray) -> tuple[np.ndarray]:
+        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
+
+
+def in_float64(
+    path: str, inputs: Sequence[str], results: Mapping[str, str], fixed: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> Callable[[Sequence[torch.Tensor]], Any]:
     """As session(), by the reference evaluator of the package onnx, which shares no code with ours, on float64 in the place of
     float32. Raises what it raises.
     """
@@ -64,11 +77,12 @@ def in_float64(path: str, inputs: Sequence[str], results: Mapping[str, str]) -> 
     _add_outputs(model, [*results.values()])
     _make_double(model.graph)
     values = [*dict.fromkeys(results.values())]
-    made = ReferenceEvaluator(model, new_ops=[BatchNormalization])
+    made = ReferenceEvaluator(model, new_ops=[BatchNormalization, GlobalMaxPool])
 
     def run(tensors: Sequence[torch.Tensor]) -> Any:
         doubles = [tensor.double() if tensor.dtype == torch.float32 else tensor for tensor in tensors]
-        given = made.run(values, {name: tensor.numpy(force=True) for name, tensor in zip(inputs, doubles)})
+        arrays = {name: tensor.numpy(force=True) for name, tensor in zip(inputs, doubles)}
+        given = made.run(values, arrays | {**fixed})
         found = {name: torch.from_numpy(np.asarray(_array(result))) for name, result in zip(values, given)}
         return named([found[value] for value in results.values()], [*results])
 

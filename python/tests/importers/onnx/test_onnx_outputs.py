@@ -187,3 +187,35 @@ def test_a_result_of_text_that_is_asked_for_is_refused(tmp_path):
     path = of_text_labels(tmp_path / "m.onnx", ["answer", "scores"])
     with pytest.raises(InputError, match="labels that are text; leave that result out of the binding"):
         import_onnx(path, ["answer"])(torch.ones(2, WIDTH))
+
+
+def of_rate(path):
+    """A model of a rate, one number for a call: x * 2 where it is 16000, else x * 3; and the rate itself, in the second."""
+    constants = {"rate": np.array(16000), "two": np.float32([2]), "three": np.float32([3])}
+    shape = helper.make_tensor_value_info
+    then, other = (
+        helper.make_graph([helper.make_node("Mul", ["x", one], [name])], name, [], [shape(name, FLOAT, ["n", WIDTH])])
+        for name, one in (("a", "two"), ("b", "three"))
+    )
+    nodes = [
+        helper.make_node("Equal", ["sr", "rate"], ["is_fast"]),
+        helper.make_node("If", ["is_fast"], ["y"], then_branch=then, else_branch=other),
+    ]
+    inputs = {"x": (FLOAT, ["n", WIDTH]), "sr": (onnx.TensorProto.INT64, [])}
+    return of_nodes(path, nodes, inputs, {"y": (FLOAT, ["n", WIDTH])}, constants)
+
+
+@pytest.mark.parametrize("columns, factor", [([], 2), (["x=a,b,c", "sr=8000"], 3), (["x=a,b,c", "sr=16000"], 2)])
+def test_an_integer_for_a_call_is_a_constant_that_the_file_or_the_user_says(tmp_path, columns, factor):
+    model, lines = require_runtime(), []
+    tensoa.compile(of_rate(tmp_path / "m.onnx"), tmp_path / "m.pt2", columns=columns, report=lines.append)
+    said = "sr is always 16000, as the file compares it with 16000: --columns sr=NUMBER for another"
+    assert (said in lines) == (not columns) and agreement("ONNX Runtime") in lines
+    x = np.random.default_rng(0).normal(size=(20, WIDTH)).astype(np.float32)
+    np.testing.assert_allclose(model(tmp_path / "m.pt2")(np.asfortranarray(x)), factor * x, rtol=1e-6)
+
+
+def test_a_number_that_an_argument_cannot_be_is_refused(tmp_path):
+    for number, message in (("1.5", "columns: sr: got 1.5, expected a number of int64"), ("rate", "the model")):
+        with pytest.raises(InputError, match=message):
+            tensoa.compile(of_rate(tmp_path / "m.onnx"), tmp_path / "m.pt2", columns=["x=a,b,c", f"sr={number}"])
