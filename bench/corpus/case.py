@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run as a program, in the folder of a case: what a model file gives and takes, beside the runtime that the model was made for.
 
-    python case.py CASE.json    {"model": FILE, "own": FILE, "format": …, "words": […], "outputs": […], "below": {…},
+    python case.py CASE.json    {"model": FILE, "own": FILE, "format": …, "words": […], "outputs": […], "below": {…}, "said": […],
                                  "splitting": …, "inductor": FILE}
 
 Both get the same numbers: of trees values on their thresholds, one ulp beside them, NaN and infinities, else normal ones. Each
@@ -12,6 +12,7 @@ Prints JSON. Without a "model" it only loads the file in its own runtime.
 
 import json
 import os
+import re
 import statistics
 import sys
 import time
@@ -203,15 +204,21 @@ def edges_of(case: dict) -> np.ndarray:
     options = files.ImportOptions(trust_pickle=True, splitting=case["splitting"])
     edges = imported.edge_rows(files.load(case["own"], options).ensemble, max(ROWS))
     if case["format"] == "scikit-learn":  # which refuses infinities, and NaN where it was trained without
-        edges = np.nan_to_num(edges)
+        edges = np.nan_to_num(edges.astype(np.float32))  # as the columns are
     return edges
+
+
+def columns_said(said: list[str]) -> dict[str, list[str]]:
+    """What the command says to type for a file that says no columns itself."""
+    found = next((re.search(r"tensoa infer --columns (.+) --outputs (.+)$", line) for line in reversed(said)), None)
+    return {} if found is None else {"columns": found[1].split(), "outputs": found[2].split()}
 
 
 def compared(case: dict) -> dict:
     runtime = RUNTIMES[case["format"]](Path(case["own"]), case["outputs"], case["splitting"])
     if "model" not in case:
         return {}
-    model = tensoa.Model(case["model"])
+    model = tensoa.Model(case["model"], **columns_said(case.get("said", [])))
     found: dict = {"kind": kind_of(tensoa.inspect(case["model"])), "independent": model.rows_are_independent}
     is_trees = case["format"] in TREES and found["kind"] == "forest"  # scikit-learn has other estimators, too
     edges = edges_of(case) if is_trees else None

@@ -105,7 +105,7 @@ def found_of(case: Case, files: Path, with_inductor: bool) -> dict:
         if "refused" in found:
             status, _, errors = run_case(request, folder)
             return found | ({"own_refused": reason_of(status, errors, LONGEST)} if status != 0 else {})
-        request["model"] = str(folder / "model.pt2")
+        request |= {"model": str(folder / "model.pt2"), "said": found["said"]}
         if with_inductor and "refused" not in compiled(case, folder, "inductor.pt2", ["--no-fuse"]):
             request["inductor"] = str(folder / "inductor.pt2")
         status, said, errors = run_case(request, folder)

@@ -33,7 +33,7 @@ from tensoa.row_by_row import of_any, of_each
 Sizes = tuple[int | None, ...]  # of a tensor, None where they are free
 Function = Callable[[Sequence[torch.Tensor]], Any]  # of the tensors of a model
 TRIED = (5, 12)  # numbers of rows
-MANY = (307, 33)  # of which a model takes one that takes rows as they are
+MANY = (33, 307)  # of which a model takes one that takes rows as they are
 MOST_PLACES = 64
 RECORDED = 1009  # a number of rows, which sizes of models rarely are
 TOLERANCE = 1e-4  # relative to the largest number: float32, added up in another order

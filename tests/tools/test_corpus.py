@@ -208,3 +208,9 @@ def test_a_runtime_of_a_fixed_number_of_rows_gets_them_in_calls_of_so_many(case)
     (found,) = case.answers_of(call, Given, Runtime("two at a time", {"": call}, {"x": [2, 1]}), [])
     assert asked == [2, 2, 2] and case.fixed_rows(Runtime("", {}, {"x": [1, 9], "h": [2, 1, 8]}), {"h": [2, None, 8]}) == 1
     assert found.ravel().tolist() == [0, 2, 4, 6, 8]
+
+
+def test_columns_are_those_that_the_command_says(case):
+    said = ["not compiled ahead of time: …", "the file says no columns: tensoa infer --columns x=a,b y=c --outputs score=0,1"]
+    assert case.columns_said(said) == {"columns": ["x=a,b", "y=c"], "outputs": ["score=0,1"]}
+    assert case.columns_said(["fused into 1 kernel:"]) == {}

@@ -172,7 +172,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         return True
 
     def takes_all_of(some: Sequence[int], all_rows: Sequence[int]) -> bool:
-        wide = {i: all_of(binding.inputs[i].column_dtype) for i in some}
+        wide: dict[int, tuple[int, int] | None] = {i: all_of(binding.inputs[i].column_dtype) for i in some}
         return all(runs(wide, all_rows, numbers) for numbers in (SPECIAL, LARGE, NORMAL))
 
     def indices(number: int, others: int, i: int, all_rows: Sequence[int]) -> list[tuple[int, int | None]]:
