@@ -297,7 +297,7 @@ def _of_torch(module) -> Call:
         if isinstance(results, dict):
             results = list(results.values())
         flat = results if isinstance(results, (tuple, list)) else [results]
-        return [one.numpy() for one in flat]
+        return [one.numpy() for one in flat if one is not None]
 
     return call
 

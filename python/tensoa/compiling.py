@@ -17,7 +17,7 @@ from torch import nn
 
 from tensoa import export
 from tensoa.binding import Binding, argument_names, examples, require_binding, words
-from tensoa.binding.blocks import named_results
+from tensoa.binding.blocks import absent_results, named_results
 from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
 from tensoa.binding.defaults import (
     MOST_COLUMNS,
@@ -347,7 +347,7 @@ def _in_words(
     module, _ = rows_first(module, inputs, _sizes(blocks))
     inputs = _with_rows(module, inputs, rows, lines.append)
     try:
-        columns = words.with_outputs(inputs, _outputs_of(module, inputs, results))
+        columns = words.with_outputs(inputs, _outputs_of(module, inputs, results, lines.append))
     except InputError as error:
         if asked or rows is None or not rows.others:
             raise
@@ -434,14 +434,22 @@ def _are_indices(module: WithoutResults, columns: Binding, chosen: Sequence[int]
     return largest >= MOST_TRIED_ROWS or takes_rows(module, columns, (largest + 1,))
 
 
-def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result]) -> list[dict]:
+def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result], report: Callable[[str], object]) -> list[dict]:
     """The output blocks of a model, from what it gives for two numbers of rows of each collection."""
     if len(collections_of(inputs)) > len(FEW_ROWS) // 2:
         raise InputError(f"columns: got {len(collections_of(inputs))} collections, at most {len(FEW_ROWS) // 2} are possible")
     silent = WithoutResults(module)
     trial = with_examples(silent, with_lengths(silent, inputs)[0])
-    (first, is_dict), (second, _) = (_results(module, trial, at) for at in (0, 1))
-    found = _in_order([name for name, _ in first], asked, is_dict)
+    values = [_value(module, trial, at) for at in (0, 1)]
+    first, second = (_results(module, value) for value in values)
+    absent = absent_results(module.own_value() if isinstance(module, RowsFirst) else values[0])
+    if len(first) != len(second):
+        raise InputError(f"the model gave {len(first)} and {len(second)} results for other numbers of rows, expected as many")
+    if not first:
+        raise InputError("the model gave no results, expected one or more")
+    found = _in_order([name for name, _ in first], asked, isinstance(values[0], dict))
+    if absent:
+        report(f"outputs: {', '.join(absent)} of the model: None, left out")
     blocks: list[dict] = []
     counts: list[tuple[int, int]] = []
     sizes = (
@@ -494,13 +502,13 @@ def _width(name: str, one: Any, other: Any) -> int:
     return 1 if one.dim() == 1 else one.shape[1]
 
 
-def _results(module: nn.Module, inputs: Binding, at: int) -> tuple[list[tuple[str | None, Any]], bool]:
-    """(name, tensor) of each, and whether the model gives a dict; the `at`-th of two numbers of rows."""
+def _value(module: nn.Module, inputs: Binding, at: int) -> Any:
+    """What the model gives for the `at`-th of two numbers of rows. Raises InputError."""
     rows = {collection: FEW_ROWS[at + 2 * i] for i, collection in enumerate(collections_of(inputs))}
     tensors = inputs.tensors(Columns(inputs, rows, (), "cpu").inputs)
     try:
         with as_exported():
-            value = inputs.value(module, tensors)
+            return inputs.value(module, tensors)
     except InputError:
         raise
     except Exception as error:  # whatever the user's model throws
@@ -516,8 +524,12 @@ def _results(module: nn.Module, inputs: Binding, at: int) -> tuple[list[tuple[st
     named = [name or (own[i] if len(own) == len(found) else None) for i, (name, _) in enumerate(found)]
     if isinstance(value, dict) and not all(isinstance(name, str) for name in named):
         raise InputError(f"the model gave a dict of {[*value]}, expected names as its keys")
-    return [(name, tensor) for name, (_, tensor) in zip(named, found)], isinstance(value, dict)
+    return [(name, tensor) for name, (_, tensor) in zip(named, found)]
 
+
+
+def _results(module: nn.Module, value: Any) -> list[tuple[str | None, Any]]:
+    """(name, tensor) of each."""
 
 # ---- trees
 

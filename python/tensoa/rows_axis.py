@@ -109,11 +109,14 @@ class RowsFirst(nn.Module):
             pieces.append(self.rows_of(value))
         return _like(value, [torch.cat(parts)[:number] for parts in zip(*pieces)])
 
+    def own_value(self) -> Any:
+        """What the model itself gives for a call."""
+        with as_exported():
+            return self.value(self.tensors(_rows(self.inputs, self.count or TRIED[0])))
+
     def sizes_of_results(self) -> list[Sizes]:
         """Of one row of each, as the model gives it."""
-        with as_exported():
-            results = _tensors_of(self.value(self.tensors(_rows(self.inputs, self.count or TRIED[0]))))
-        return [self._sizes_of_row(one.shape, axis) for one, axis in zip(results, self.axes)]
+        return [self._sizes_of_row(one.shape, axis) for one, axis in zip(_tensors_of(self.own_value()), self.axes)]
 
     def _sizes_of_row(self, shape: torch.Size, axis: int | None) -> Sizes:
         if axis is not None:
@@ -151,6 +154,10 @@ class Program(RowsFirst):
     def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
         rows = self.rows(tensors, by_name)
         return self.by_calls(self.value, rows) if self.recorded is None else _like(self.form, self.recorded(*rows))
+
+    def own_value(self) -> Any:
+        (right,) = self.right
+        return right.own_value()
 
     def sizes_of_results(self) -> list[Sizes]:
         (right,) = self.right
@@ -409,7 +416,7 @@ def _ways(right: RowsFirst) -> dict[str, Callable[[], Program]]:
     once = RowsFirst(model, right.inputs, right.places, right.axes)
 
     def form() -> Any:
-        return _like(right.value(right.tensors(_rows(right.inputs, count))), [None] * len(right.axes))
+        return _like(right.value(right.tensors(_rows(right.inputs, count))), range(len(right.axes)))
 
     def of_call(*rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tuple(once.rows_of(once.value(once.tensors(rows))))
@@ -461,7 +468,7 @@ def _tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def _like(value: Any, tensors: Sequence[Any]) -> Any:
-    """A value of a model, with other tensors for those that it has."""
+    """A value of a model, with others for the tensors that it has, and without its members that are None."""
     names = [name for name, _ in named_results(value)]
     if isinstance(value, dict):
         return dict(zip(names, tensors))

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas
@@ -46,6 +47,24 @@ class OfEdges(nn.Module):
 class OfMany(nn.Module):
     def forward(self, *tensors):
         return tensors[0]
+
+
+class WithoutFeatures(nn.Module):
+    """Gives None for what its options leave out, as PointNet does; `form` makes the value."""
+
+    def __init__(self, form):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer, self.form = nn.Linear(3, 2), form
+
+    def forward(self, x):
+        return self.form(self.layer(x), x)
+
+
+class Answers(NamedTuple):
+    score: torch.Tensor
+    features: torch.Tensor | None
+    energy: torch.Tensor
 
 
 WITHOUT_BLOCKS = {"schema": 1, "match": "auto", "inputs": [], "outputs": []}
@@ -443,3 +462,50 @@ def test_the_command(tmp_path):
     )
     assert command("export") == (2, "python -m tensoa: got export, expected compile; see --help of that\n")
     assert json.dumps(command("compile", "--help")[1]).count("edge_index.T=from,to:int64@edges") == 1
+
+
+# ---- results that are None
+
+
+@pytest.mark.parametrize(
+    "form, names, left_out",
+    [
+        (lambda y, x: (y, None, x[:, 0]), ["output_0", "output_1"], "result 2"),
+        (lambda y, x: [None, [y, None], x[:, 0]], ["output_0", "output_1"], "result 1, result 3"),
+        (lambda y, x: {"score": y, "features": None, "energy": x[:, 0]}, ["score", "energy"], "features"),
+        (lambda y, x: Answers(y, None, x[:, 0]), ["score", "energy"], "features"),
+        (lambda y, x: (y.unflatten(1, (2, 1)), None, x[:, 0]), ["output_0", "output_1"], "result 2"),  # rows first
+    ],
+)
+def test_results_that_are_none_are_left_out_with_a_line(form, names, left_out, tmp_path):
+    module, said = WithoutFeatures(form), []
+    tensoa.compile(module, tmp_path / "m.pt2", columns=["x=a,b,c"], report=said.append)
+    assert f"outputs: {left_out} of the model: None, left out" in said
+    x = torch.randn(5, 3)
+    got = tensoa.Model(tmp_path / "m.pt2")(x.numpy())
+    assert [*got] == names
+    np.testing.assert_allclose(got[names[0]], module.layer(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(got[names[1]].reshape(-1), x[:, 0].numpy())
+
+
+def test_results_that_are_none_are_left_out_of_programs_that_run_just_in_time(tmp_path):
+    module = WithoutFeatures(lambda y, x: (y, None, x[:, :1]))
+    tensoa.compile(module, tmp_path / "m.pt2", columns=["x=a,b,c"], just_in_time=True, report=lambda line: None)
+    x = torch.randn(5, 3)
+    got = tensoa.Model(tmp_path / "m.pt2", columns=["x=a,b,c"], outputs=["score=u,v", "energy=w"])(x.numpy())
+    np.testing.assert_allclose(got["score"], module.layer(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(got["energy"], x[:, :1].numpy())
+
+
+@pytest.mark.parametrize(
+    "form, message",
+    [
+        (lambda y, x: None, "the model gave a NoneType, expected a tensor"),
+        (lambda y, x: (None, None), "the model gave no results, expected one or more"),
+        (lambda y, x: (y, None if len(x) > 120 else y), "the model gave 2 and 1 results for other numbers of rows"),
+    ],
+)
+def test_a_model_without_results_or_with_other_ones_for_other_rows_is_refused(form, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        tensoa.compile(WithoutFeatures(form), tmp_path / "m.pt2", columns=["x=a,b,c"], report=lambda line: None)
+    assert [*tmp_path.iterdir()] == []

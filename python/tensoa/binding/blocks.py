@@ -178,9 +178,10 @@ class Binding:
     def results(self, value: Any) -> list[Any]:
         """One tensor for each output block: those with names by name, then the others in order, as `match` says."""
         names = [block.name for block in self.outputs]
-        if isinstance(value, dict) and sorted(value) != sorted(names):
-            raise InputError(f"the model gave a dict of {sorted(value)}, the output blocks are {sorted(names)}")
         flat = list(_flatten(value))
+        own = sorted(str(result.name) for result in flat)
+        if isinstance(value, dict) and own != sorted(names):
+            raise InputError(f"the model gave a dict of {own}, the output blocks are {sorted(names)}")
         if len(flat) != len(names):
             raise InputError(f"the model gave {len(flat)} results, there are {len(names)} output blocks: {names}")
         members = [result.name for result in flat if result.is_member]
@@ -218,8 +219,15 @@ def require_binding(columns: Any) -> None:
 
 
 def named_results(value: Any) -> list[tuple[str | None, Any]]:
-    """(name, tensor) of each result of a model: of a dict, a named tuple, else None."""
+    """(name, tensor) of each result of a model: of a dict, a named tuple, else None. Members that are None are no results."""
     return [(result.name, result.tensor) for result in _flatten(value)]
+
+
+def absent_results(value: Any) -> list[str]:
+    """Which members of the value of a model are None, for people: "result 3", or the name that it has."""
+    members = [*_members(value)]
+    is_alone = len(members) == 1  # a value that is None, which is not left out
+    return [one.name or f"result {i + 1}" for i, one in enumerate(members) if one.tensor is None and not is_alone]
 
 
 def argument_names(module: Any) -> list[str] | None:
@@ -249,12 +257,18 @@ class _Result(NamedTuple):
     tensor: object
 
 
-def _flatten(value: Any, member: str | None = None) -> Iterator[_Result]:
+def _flatten(value: Any) -> Iterator[_Result]:
+    """A model that gives several values may give None for what it has not, by its options."""
+    members = [*_members(value)]
+    yield from members if len(members) == 1 else (one for one in members if one.tensor is not None)
+
+
+def _members(value: Any, member: str | None = None) -> Iterator[_Result]:
     if isinstance(value, dict):
         for name, entry in value.items():
             yield _Result(name, False, entry)
     elif isinstance(value, (tuple, list)):
         for name, entry in zip(getattr(value, "_fields", [None] * len(value)), value):
-            yield from _flatten(entry, name)
+            yield from _members(entry, name)
     else:
         yield _Result(member, member is not None, value)
