@@ -43,13 +43,17 @@ def budget_of(parameters: int, seconds: float | None, memory: float | None) -> B
     return Budget(SECONDS * scale if seconds is None else seconds, MEMORY * scale if memory is None else memory)
 
 
+class OverBudget(Unsupported):
+    """What the block of within() raises."""
+
+
 class _Over(BaseException):
     """Passes what handles the errors of models."""
 
 
 @contextlib.contextmanager
 def within(budget: Budget) -> Iterator[None]:
-    """Ends the block, with Unsupported, where it takes more. Outside of the main thread nothing is limited: only that one can
+    """Ends the block, with OverBudget, where it takes more. Outside of the main thread nothing is limited: only that one can
     be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -61,7 +65,7 @@ def within(budget: Budget) -> Iterator[None]:
     try:
         yield
     except _Over as over:
-        raise Unsupported(str(over)) from None
+        raise OverBudget(str(over)) from None
     finally:
         watch.done.set()
         watch.thread.join()

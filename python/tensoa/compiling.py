@@ -287,7 +287,8 @@ def _compile_module(
         module, others = settled(module, columns)
     for line in [*lines, *others]:
         options.report(line)
-    export.write(module, columns, path, options, is_just_in_time)
+    has_faster = own is not None and own.is_faster and {*options.targets} <= {*own.targets}
+    export.write(module, columns, path, options, is_just_in_time, has_faster)
 
 
 def _numbers_of(module: nn.Module, asked: Sequence[words.Words]) -> dict[str, float]:
@@ -519,6 +520,10 @@ def _value(module: nn.Module, inputs: Binding, at: int) -> Any:
             f"the model fails on {taken}: {first_line(error)}; expected as many columns of each block as it takes, and their "
             "dtype where it is another one, as in x=a,b:float64"
         ) from error
+
+
+def _results(module: nn.Module, value: Any) -> list[tuple[str | None, Any]]:
+    """(name, tensor) of each."""
     found = named_results(value)
     own = getattr(module, "result_names", ())
     named = [name or (own[i] if len(own) == len(found) else None) for i, (name, _) in enumerate(found)]
@@ -526,10 +531,6 @@ def _value(module: nn.Module, inputs: Binding, at: int) -> Any:
         raise InputError(f"the model gave a dict of {[*value]}, expected names as its keys")
     return [(name, tensor) for name, (_, tensor) in zip(named, found)]
 
-
-
-def _results(module: nn.Module, value: Any) -> list[tuple[str | None, Any]]:
-    """(name, tensor) of each."""
 
 # ---- trees
 

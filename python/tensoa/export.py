@@ -59,7 +59,7 @@ from tensoa.binding.domain import with_domain
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import result_rows, with_examples, with_lengths
 from tensoa.binding.real_rows import MISSING
-from tensoa.budget import Budget, budget_of, within
+from tensoa.budget import Budget, OverBudget, budget_of, within
 from tensoa.command import check_writable, replacing, run, step, working
 from tensoa.compiler import routes
 from tensoa.compiler.backends import inductor
@@ -501,9 +501,18 @@ def budget(module: nn.Module, options: Options) -> Budget:
     return budget_of(parameters, options.seconds, options.memory)
 
 
-def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Options, is_just_in_time: bool) -> None:
+def write(
+    module: nn.Module,
+    columns: Binding,
+    path: str | PathLike,
+    options: Options,
+    is_just_in_time: bool,
+    has_faster: bool = False,
+) -> None:
     """Writes a package, as export() does; where none can be made, or `is_just_in_time`, a program that runs just in time, with
-    a line on why. Raises InputError, NoProgram where no kind of program can be made.
+    a line on why. Raises InputError, NoProgram where no kind of program can be made. `has_faster`: whether the model's own
+    runtime is tried next, and is faster than these: none is made then where a package takes more than its budget, as it would
+    take as much again.
     """
     if is_just_in_time and options != replace(Options(), report=options.report):
         raise InputError(
@@ -533,8 +542,13 @@ def write(module: nn.Module, columns: Binding, path: str | PathLike, options: Op
         return attempt
 
     def package(_: dict[str, str]) -> None:
-        with within(budget(module, options)):
-            export(module, columns, path, replace(options, report=report))
+        try:
+            with within(budget(module, options)):
+                export(module, columns, path, replace(options, report=report))
+        except OverBudget as error:
+            if not has_faster:
+                raise
+            raise program_kinds.NoProgram(dict.fromkeys((program_kinds.PACKAGE, *files), str(error))) from error
 
     writers = {program_kinds.EXPORTED: just_in_time.write, program_kinds.SCRIPTED: just_in_time.write_script}
     files = {kind: just_in_time_by(kind, writer) for kind, writer in writers.items()}

@@ -36,10 +36,13 @@ def _either(names: list[str]) -> str:
 
 def first_possible(attempts: Mapping[str, Callable[[dict[str, str]], None]]) -> None:
     """Makes the first kind of program that is possible: calls attempts[kind](reasons), with the reasons of the kinds before it,
-    until one does not raise Unsupported. Raises NoProgram with all reasons where each does.
+    until one does not raise Unsupported. Raises NoProgram with all reasons where each does. A kind of which one before it has
+    said why there is none is not tried.
     """
     reasons: dict[str, str] = {}
     for kind, attempt in attempts.items():
+        if kind in reasons:
+            continue
         try:
             return attempt(reasons)
         except NoProgram as error:

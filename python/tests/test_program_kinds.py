@@ -33,6 +33,16 @@ def test_where_no_kind_is_possible_all_reasons_are_said():
     assert str(caught.value) == "not a or c: no; not b: never"
 
 
+def test_a_kind_of_which_one_before_it_said_why_there_is_none_is_not_tried():
+    def needless(_):
+        raise AssertionError("tried")
+
+    attempts = {"a": raising(NoProgram({"a": "no time", "b": "no time"})), "b": needless}
+    with pytest.raises(NoProgram) as caught:
+        first_possible(attempts)
+    assert caught.value.reasons == {"a": "no time", "b": "no time"}
+
+
 def test_wrong_input_is_no_reason_to_try_another_kind():
     with pytest.raises(InputError, match="^wrong columns$"):
         first_possible({"a": raising(InputError("wrong columns")), "b": lambda _: None})

@@ -15,12 +15,13 @@ from tensoa.options import TARGETS
 @dataclass(frozen=True)
 class OwnRuntime:
     """`write(source, path)` writes a file that stands alone, and returns words on it. Raises InputError. `targets`: what it
-    runs on.
+    runs on. `is_faster`: than programs that run just in time.
     """
 
     name: str
     write: Callable[[str, str | PathLike], str]
     targets: tuple[str, ...] = TARGETS
+    is_faster: bool = False
 
 
 def of(source: str) -> OwnRuntime | None:
@@ -61,4 +62,4 @@ def _onnx(source: str, path: str | PathLike) -> str:
     return said
 
 
-_BY_ENDING = {".onnx": OwnRuntime("ONNX Runtime", _onnx, ("cpu",)), ".pt2": OwnRuntime("torch.export", _copied)}
+_BY_ENDING = {".onnx": OwnRuntime("ONNX Runtime", _onnx, ("cpu",), is_faster=True), ".pt2": OwnRuntime("torch.export", _copied)}

@@ -50,6 +50,20 @@ def test_an_operator_that_is_not_read_leaves_the_file_to_onnx_runtime(tmp_path):
     assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
 
 
+def test_a_file_that_takes_more_than_its_budget_is_left_to_onnx_runtime_and_not_to_a_slower_program(tmp_path):
+    nodes = [helper.make_node("Tanh", ["x" if i == 0 else f"h{i}"], [f"h{i + 1}"]) for i in range(300)]
+    inputs, outputs = (helper.make_tensor_value_info(name, FLOAT, ["n", 3]) for name in ("x", "h300"))
+    graph = helper.make_graph(nodes, "test", [inputs], [outputs])
+    source = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), source)
+    lines = compiled(source, tmp_path / "m.pt2", seconds=0.3)
+    (said,) = [line for line in lines if line.startswith("not compiled ahead of time")]
+    kinds = "compiled ahead of time, run just in time by torch.export or run just in time by TorchScript"
+    assert said.startswith(f"not {kinds}: its time, more than 0.3 s of CPU (--seconds), at the step: ")
+    assert said.endswith(f"; run as it is by ONNX Runtime: loaded with {onnxruntime.__version__}")
+    assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
+
+
 def test_the_file_stands_alone_where_its_numbers_were_in_another(tmp_path):
     (tmp_path / "from").mkdir()
     source = of_microsoft(tmp_path / "from" / "m.onnx")
