@@ -34,6 +34,8 @@ def compared(module: Any, binding: Binding, rules: list[dict], tried: Cases | No
         yield f"not compared with {module.framework}, which is not installed"
         return
     run = _runner(reference, module.framework, module, binding)
+    tried = tried or Cases(module, binding, rules)
+    _ = [*tried.of(is_whole=False)]  # together, which copies the model into float64 once and not for each kind
     try:
         count = len(validate(run, module, binding, rules, what=module.framework, kinds=(NORMAL,), tried=tried))
     except Differs as error:
