@@ -8,17 +8,22 @@ import subprocess
 
 import numpy as np
 import pytest
+import torch
 from test_frontend import captured, inputs
+from torch import nn
 
 import random_graphs
 from conftest import PROGRAM
 from cpu_programs import RUNNABLE, needs_level
 from tensoa import export
+from tensoa.binding import words
+from tensoa.binding.parse import SCHEMA, parse
 from tensoa.compiler.typed import build, cpu, interpret
 from tensoa.compiler.typed.cpu import library
 from tensoa.compiler.typed.operations import axis
 from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
+from tensoa.compiler.typed.schedule.stages import users_of
 from tensoa.dtypes import DTYPES, FLOAT32, INT64
 from typed_programs import Library, loaded
 from wide_models import SOME, all_kinds
@@ -242,3 +247,33 @@ def test_a_package_is_right_where_it_runs(tmp_path):
         pytest.skip("needs the program tensoa")
     checked = subprocess.run([PROGRAM, "check", path], capture_output=True, text=True)
     assert checked.returncode == 0 and "worst: relative error" in checked.stdout, checked.stdout + checked.stderr
+
+
+class Steps(nn.Module):
+    """A network that is unrolled: its loop nests are in proportion to `steps`."""
+
+    def __init__(self, steps):
+        super().__init__()
+        torch.manual_seed(0)
+        self.steps, self.cell = steps, nn.GRUCell(2, 3)
+
+    def forward(self, x):
+        h = x.new_zeros(len(x), 3)
+        for step in range(self.steps):
+            h = self.cell(x[:, 2 * step : 2 * step + 2], h)
+        return h
+
+
+def test_the_users_of_values_are_counted_once_a_stage_and_not_for_each_loop_nest(monkeypatch):
+    counted = []
+    monkeypatch.setattr("tensoa.compiler.typed.cpu.rows.users_of", lambda *given: counted.append(1) or users_of(*given))
+
+    def count(steps):
+        columns = [f"x{i}" for i in range(2 * steps)]
+        x, h = words.block("x", 0, columns, "float32"), words.block("h", 0, ["a", "b", "c"], "float32")
+        given = parse({"schema": SCHEMA, "match": "auto", "inputs": [x], "outputs": [h]})
+        counted.clear()
+        cpu.generate(simplified(captured(Steps(steps).eval(), given)))
+        return len(counted)
+
+    assert 0 < count(2) == count(8)

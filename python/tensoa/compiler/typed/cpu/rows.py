@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ of what reads and writes columns, memory between stages, and other rows."""
 
+import functools
+
 import numpy as np
 
 from tensoa.compiler.typed import operations as ops
@@ -84,7 +86,7 @@ class StagePrinter(NestPrinter):
             return "" if root in self.memory.kept and root not in self.nests_from_rows() else self.print_earlier(nest)
         if nest.is_copy:
             return self.print_map(nest)
-        if root in self.passed_on():
+        if root in self.passed_on:
             return ""
         if are_rows(root):
             return self.print_keys(nest)
@@ -182,6 +184,7 @@ class StagePrinter(NestPrinter):
         names = f"const Memory table{memory}; const Source from[] = {{{source}}};"
         return f"{names} gather_tile({pointer}, {count}, from, {nothing}, n);"
 
+    @functools.cached_property
     def passed_on(self) -> set[Tensor]:
         """Rows of memory that are only joined to other rows, each as a whole: they need no memory of their own."""
         stage = self.nests.stage
@@ -333,7 +336,7 @@ class StagePrinter(NestPrinter):
         """In the order of the rows, so that sums are the same at every call."""
         assert isinstance(tensor.op, ops.Scatter)
         x, places = tensor.args
-        if x in self.passed_on():
+        if x in self.passed_on:
             return self.print_passed(tensor)
         loops = [Loop(f"i{i}", size) for i, size in enumerate(x.shape) if isinstance(size, int)]
         index: Indices = [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(x.shape)]
