@@ -19,6 +19,7 @@ fail() {
 }
 
 clone=/tmp/tensoa-release
+commit=$(git rev-parse HEAD)  # of both builds, whatever is committed meanwhile
 changes=$(git status --porcelain)
 [[ -z $changes ]] || fail "a release is that of a commit, and these files are changed or not in it:"$'\n'"$changes"
 
@@ -63,6 +64,7 @@ release() {
   trap 'rm -rf "$clone"' EXIT
   rm -rf "$1"
   git clone -q . "$clone"
+  git -C "$clone" checkout -q --detach "$commit"
   ln -s "$PWD/.venv" "$clone/.venv"
   (cd "$clone"; make_files)
   mv "$clone/build-release" "$1"
@@ -75,7 +77,7 @@ if [[ ${1:-} == --twice ]]; then
   release build-release-twice/first
   release build-release-twice/second
   diff build-release-twice/{first,second}/SHA256SUMS || fail "two builds of one commit differ in the files above"
-  echo "release: two builds of $(git rev-parse --short HEAD) have the same bytes"
+  echo "release: two builds of ${commit::8} have the same bytes"
 else
   release build-release
   cat build-release/SHA256SUMS

@@ -236,7 +236,7 @@ def test_attention_among_no_rows_does_not_end_the_process(is_among_rows, has_ker
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_categories_and_rows_of_a_collection_go_together(tmp_path, first):
-    """Atomic numbers, from 1 on, of a table that says which, with fewer entries than there are rows, and an index of the rows."""
+    """Atomic numbers, from 1 on, of a table that says which, with fewer entries than there are rows, and an index of rows."""
 
     class Atoms(nn.Module):
         def __init__(self):
