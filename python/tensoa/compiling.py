@@ -109,35 +109,39 @@ def compile(  # as in torch.compile, re.compile
         model = _with_weights(model, str(weights))
     elif trust_pickle and not isinstance(model, nn.Module) and checkpoints.saved_object(model):
         model, of_trees = checkpoints.unpickled(model), replace(of_trees, trust_pickle=False)
-    is_of_trees = not isinstance(model, nn.Module) and trees.is_ensemble(model)
-    estimator: Any = None  # of tensoa.importers.estimators, which needs the package onnx
-    if is_of_trees:
+    own = None if isinstance(model, nn.Module) else own_runtime.of(str(model))
+    source: Any = model
+    if not isinstance(model, nn.Module) and trees.is_ensemble(model):
         try:
-            imported = trees.load(str(model), of_trees)
+            with _or_as_it_is(model, path, of_network, _on_targets(own, of_network)):
+                imported = trees.load(str(model), of_trees)
+                given = _given(of_network) + ["just_in_time"] * just_in_time
+                if given:
+                    raise InputError(
+                        f"{model}: is an ensemble of trees, which run on any device; expected no options of networks, "
+                        f"got {', '.join(given)}"
+                    )
+                _compile_trees(imported, path, described or (asked, results), rows, margin, report)
+            return
         except NotTrees as error:
             report(first_line(error))
             estimator, of_trees = _estimator(error, str(model)), trees.ImportOptions()
-    if not is_of_trees or estimator is not None:
-        named = "the model" if isinstance(model, nn.Module) else str(model)
-        given = _given(of_trees) + ["margin"] * margin
-        if given:
-            raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
-        if estimator is not None and not (results or described):
-            results = [_Result("score", tuple(estimator.classes))]
-        own = estimator.own_runtime() if estimator is not None else own_runtime.of(str(model))
-        own = None if isinstance(model, nn.Module) else own
-        with _or_as_it_is(model, path, of_network, own):
-            source = model if estimator is None else estimator.module()
-            _compile_module(source, path, described or (asked, results), rows, of_network, just_in_time, own)
-    else:
-        given = _given(of_network) + ["just_in_time"] * just_in_time
-        if given:
-            raise InputError(
-                f"{model}: is an ensemble of trees, which run on any device; expected no options of networks, "
-                f"got {', '.join(given)}"
-            )
-        with _or_as_it_is(model, path, of_network, own_runtime.of(str(model))):
-            _compile_trees(imported, path, described or (asked, results), rows, margin, report)
+        if not (results or described):
+            results = [_Result(estimator.result, tuple(estimator.classes))]
+        own, source = estimator.own_runtime(), estimator
+    named = "the model" if isinstance(model, nn.Module) else str(model)
+    given = _given(of_trees) + ["margin"] * margin
+    if given:
+        raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
+    own = _on_targets(own, of_network)
+    with _or_as_it_is(model, path, of_network, own):
+        module = source if source is model else source.module()
+        _compile_module(module, path, described or (asked, results), rows, of_network, just_in_time, own)
+
+
+def _on_targets(own: own_runtime.OwnRuntime | None, options: export.Options) -> own_runtime.OwnRuntime | None:
+    """The runtime, where it runs on all that is asked for."""
+    return own if own is not None and {*options.targets} <= {*own.targets} else None
 
 
 def _estimator(found: NotTrees, path: str) -> Any:
@@ -168,7 +172,7 @@ def _or_as_it_is(
         yield
         return
     except Unsupported as error:
-        if own is None or not {*options.targets} <= {*own.targets}:
+        if own is None:
             raise
         said = own.write(str(model), path)
         reasons = error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)}
@@ -287,8 +291,7 @@ def _compile_module(
         module, others = settled(module, columns)
     for line in [*lines, *others]:
         options.report(line)
-    has_faster = own is not None and own.is_faster and {*options.targets} <= {*own.targets}
-    export.write(module, columns, path, options, is_just_in_time, has_faster)
+    export.write(module, columns, path, options, is_just_in_time, own is not None and own.is_faster)
 
 
 def _numbers_of(module: nn.Module, asked: Sequence[words.Words]) -> dict[str, float]:

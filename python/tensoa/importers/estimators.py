@@ -43,6 +43,7 @@ class Estimator:
     names: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    result = SCORE  # what is called so in the graph
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Its own answers [rows, numbers] of values [rows, columns]."""
@@ -60,7 +61,7 @@ class Estimator:
 
     def module(self) -> "EstimatorModule":
         """Raises InputError, Unsupported for what is not read."""
-        graph, opset = read.graph(_copied(self.onnx), self.subject)
+        graph, opset = read.graph(copy.deepcopy(self.onnx), self.subject)
         graph.notes = [*dict.fromkeys(self.notes), *graph.notes]
         try:
             return EstimatorModule(graph, opset, self)
@@ -232,7 +233,7 @@ def _with_answers(made: Estimator, model: Any) -> Any:
     found = [value.name for value in graph.output if value.type.tensor_type.elem_type in numbers]
     wrong: dict[str, None] = {}
     for name in reversed(found):
-        candidate = _copied(model)
+        candidate = copy.deepcopy(model)
         candidate.graph.node.append(helper.make_node("Cast", [name], [f"{name}/float"], to=TensorProto.FLOAT))
         candidate.graph.node.append(helper.make_node("Identity", [f"{name}/float"], [SCORE]))
         del candidate.graph.output[:]
@@ -243,12 +244,6 @@ def _with_answers(made: Estimator, model: Any) -> Any:
         except Exception as error:  # of the evaluator, which throws many kinds
             wrong[first_line(error)] = None
     raise Unsupported(f"it is not {made.method} of scikit-learn: {'; '.join(wrong) or 'it gives no numbers'}")
-
-
-def _copied(model: Any) -> Any:
-    copied = type(model)()
-    copied.CopyFrom(model)
-    return copied
 
 
 def _trials(columns: int) -> Iterator[np.ndarray]:

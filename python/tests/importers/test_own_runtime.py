@@ -50,6 +50,28 @@ def test_an_operator_that_is_not_read_leaves_the_file_to_onnx_runtime(tmp_path):
     assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
 
 
+def test_trees_that_are_not_read_leave_the_file_to_onnx_runtime(tmp_path):
+    one_split = {
+        "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [1, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_values": [0.25, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0],
+        "target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [-1.0, 2.0],
+    }  # fmt: skip
+    options = {"n_targets": 1, "aggregate_function": "MIN", "domain": "ai.onnx.ml"}
+    node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], **one_split, **options)
+    inputs, outputs = (helper.make_tensor_value_info(name, FLOAT, ["n", size]) for name, size in (("x", 3), ("y", 1)))
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    source = tmp_path / "m.onnx"
+    graph = helper.make_graph([node], "test", [inputs], [outputs])
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), source)
+    lines = compiled(source, tmp_path / "m.pt2")
+    assert "its aggregate_function is MIN, expected SUM or AVERAGE; run as it is by ONNX Runtime: loaded with" in lines[0]
+    assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
+    with pytest.raises(Unsupported, match="its aggregate_function is MIN"):
+        tensoa.compile(str(source), tmp_path / "gpu.pt2", columns=["x=a,b,c"], target="cuda")
+    assert not (tmp_path / "gpu.pt2").exists()
+
+
 def test_a_file_that_takes_more_than_its_budget_is_left_to_onnx_runtime_and_not_to_a_slower_program(tmp_path):
     nodes = [helper.make_node("Tanh", ["x" if i == 0 else f"h{i}"], [f"h{i + 1}"]) for i in range(300)]
     inputs, outputs = (helper.make_tensor_value_info(name, FLOAT, ["n", 3]) for name in ("x", "h300"))
