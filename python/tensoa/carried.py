@@ -50,7 +50,7 @@ class Carried(nn.Module):
         found = named_results(call)
         names = [name or ("output" if len(found) == 1 else f"output_{i}") for i, (name, _) in enumerate(found)]
         for name in self.state:
-            names.append(f"next_{name}" if f"next_{name}" not in names else f"next_{name}_")
+            names.append(_free(f"next_{name}", names))
         return named([*(one for _, one in found), *after], names)
 
     def lines(self) -> Iterator[str]:
@@ -154,11 +154,13 @@ def _names(paths: Sequence[str], own: Sequence[str]) -> dict[str, str]:
     last = [path.rpartition(".")[2] for path in paths]
     found: dict[str, str] = {}
     for name, path in zip(last, paths):
-        free = name if last.count(name) == 1 else path.replace(".", "_")
-        while free in found or free in own:
-            free += "_"
-        found[free] = path
+        found[_free(name if last.count(name) == 1 else path.replace(".", "_"), (*found, *own))] = path
     return found
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """The name, with as many underscores as it needs to be none of those."""
+    return name if name not in taken else _free(f"{name}_", taken)
 
 
 def _results(value: Any) -> list[torch.Tensor]:

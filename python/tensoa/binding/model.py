@@ -69,17 +69,26 @@ def results_of(module: Any, binding: Binding, columns: Columns) -> list[torch.Te
     return results
 
 
+def _named(function: Any, args: tuple, kwargs: dict) -> dict[str, Any]:
+    return {argument.name: value for argument, value in zip(function._schema.arguments, args)} | kwargs
+
+
+def _indices_of(named: dict[str, Any]) -> Iterator[tuple[int, torch.Tensor]]:
+    """(place among the indices, the index) of each that is not empty, in the arguments of an operation."""
+    for name in ("index", "indices"):
+        found = named.get(name)
+        for i, index in enumerate(found if isinstance(found, (list, tuple)) else [found]):
+            if isinstance(index, torch.Tensor) and is_integer(index.dtype) and index.numel():
+                yield i, index
+
+
 class _WithoutNegativeIndices(TorchDispatchMode):
     """Raises IndexError for a negative index, which torch counts from the end in some places, and programs do not."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        named = {argument.name: value for argument, value in zip(function._schema.arguments, args)} | kwargs
-        for name in ("index", "indices"):
-            found = named.get(name)
-            for index in found if isinstance(found, (list, tuple)) else [found]:
-                if isinstance(index, torch.Tensor) and is_integer(index.dtype) and index.numel() and index.min() < 0:
-                    raise IndexError("a negative index")
+        if any(index.min() < 0 for _, index in _indices_of(_named(function, args, kwargs))):
+            raise IndexError("a negative index")
         return function(*args, **kwargs)
 
 
@@ -129,16 +138,14 @@ class _Indices(TorchDispatchMode):
         self.found: list[tuple[int, int | None]] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        result = function(*args, **(kwargs or {}))
-        named = {argument.name: value for argument, value in zip(function._schema.arguments, args)} | (kwargs or {})
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
+        named = _named(function, args, kwargs)
         table = named.get("self", named.get("weight"))
-        indices = named.get("index", named.get("indices"))
-        if isinstance(table, torch.Tensor) and indices is not None and table.dim():
-            first = int(named.get("dim", 0))
-            for axis, index in enumerate(indices if isinstance(indices, (list, tuple)) else [indices], first):
-                if isinstance(index, torch.Tensor) and is_integer(index.dtype) and index.numel():
-                    low, high = int(index.min()), int(index.max())
-                    self.found.append((table.shape[axis], low if low == high else None))
+        if isinstance(table, torch.Tensor) and table.dim():
+            for i, index in _indices_of(named):
+                low, high = int(index.min()), int(index.max())
+                self.found.append((table.shape[int(named.get("dim", 0)) + i], low if low == high else None))
         return result
 
 
