@@ -188,12 +188,6 @@ void ModuleRun::make_place(std::size_t device) noexcept {
   request_events();
 }
 
-/// Else the first device that is ready would do all events of a short run.
-bool ModuleRun::is_waiting_for_first_places() const {
-  return std::ranges::any_of(
-      places_, [](const Place& place) { return place.made == 0 && place.is_making_one; });
-}
-
 /// @return whether there may be more
 bool ModuleRun::take_event() {
   if (is_at_end_) return false;
@@ -210,7 +204,6 @@ bool ModuleRun::take_event() {
   Slot* slot = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (is_waiting_for_first_places()) return false;
     slot = free_slot();
     if (slot == nullptr && placement_.is_any_left()) {
       require_places();
@@ -235,8 +228,8 @@ bool ModuleRun::take_event() {
   }
   if (is_at_end_) {
     const std::lock_guard lock(mutex_);
-    placement_.give_back(slot->device, std::nullopt);
-    places_[slot->device].free.push_back(slot);
+    placement_.end(slot->device, std::nullopt);
+    give_back(*slot);
     --under_way_;
     return false;
   }
@@ -334,6 +327,10 @@ void ModuleRun::end_module(Step& step, const std::exception_ptr& failure) noexce
 void ModuleRun::end_event(Slot& slot) noexcept {
   if (slot.is_failed.load() && lost_its_device(slot) && moves(slot)) return begin_event(slot);
   slot.latency = Clock::now() - slot.begin;
+  {
+    const std::lock_guard lock(mutex_);
+    placement_.end(slot.device, slot.latency);
+  }
   if (options_.trace != nullptr) options_.trace->add_memory(slot.queue.device());
   deliver(slot);
 }
@@ -414,7 +411,7 @@ ModuleRun::EndedEvent* ModuleRun::leave(Slot& slot) {
 }
 
 void ModuleRun::give_back(Slot& slot) {
-  placement_.give_back(slot.device, slot.latency);
+  placement_.give_back(slot.device);
   places_[slot.device].free.push_back(&slot);
 }
 

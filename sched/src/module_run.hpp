@@ -88,7 +88,6 @@ class ModuleRun final : public ArenaScheduler {
   void require_places();
   void make_place(std::size_t device) noexcept;
   std::unique_ptr<Slot> new_slot(std::size_t device, std::size_t number);
-  bool is_waiting_for_first_places() const;
   void begin_event(Slot& slot);
   void begin_module(Step& step);
   void call(Continuation task) override;

@@ -3,16 +3,21 @@
 #include "placement.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tensoa::sched::detail {
 namespace {
 
-constexpr int kMeasured = 10;  // events in the average
+constexpr std::size_t kMeasured = 10;  // events in the average
 constexpr double kIdleEvents =
     100;  // after the time of so many events an idle device is tried again
 // A GPU may be slow once, while memory is allocated; the CPU is as slow as it is.
 constexpr int kSlowOfGpu = 3;
 constexpr int kSlowOfCpu = 1;
+// Of what the others may begin meanwhile. GPUs that are alike are about at 1. The end of a run waits for the last event of
+// the CPU, and the others begin nothing there.
+constexpr double kWindowOfGpu = 2;
+constexpr double kWindowOfCpu = 0.5;
 
 }  // namespace
 
@@ -37,6 +42,12 @@ std::size_t Placement::most(const OfDevice& device) const {
   return rules_.is_by_number || is_only_one() ? device.room : std::min(device.room, device.limit);
 }
 
+void Placement::add_place(std::size_t device) {
+  OfDevice& of = devices_[device];
+  ++of.places;
+  of.measured = std::min<std::size_t>(of.measured, 1);  // with one more it may be faster
+}
+
 bool Placement::wants_place(std::size_t device) const {
   const OfDevice& of = devices_[device];
   return !of.is_lost && of.there == of.places && of.places < most(of);
@@ -49,6 +60,7 @@ std::optional<std::size_t> Placement::by_number(std::size_t number) {
     if (device.is_lost) continue;
     if (device.there == device.places) return std::nullopt;
     ++device.there;
+    ++device.under_way;
     return index;
   }
   return std::nullopt;
@@ -58,6 +70,8 @@ std::optional<std::size_t> Placement::take(std::size_t number, bool has_idle_thr
                                            Clock::time_point now) {
   if (rules_.is_by_number) return by_number(number);
   const bool has_others = !is_only_one();
+  const bool is_starting = std::ranges::any_of(
+      devices_, [](const OfDevice& device) { return !device.is_lost && device.places == 0; });
   OfDevice* best = nullptr;
   for (std::size_t next = 0; next < devices_.size(); ++next) {
     OfDevice& device = devices_[(first_ + next) % devices_.size()];
@@ -66,11 +80,12 @@ std::optional<std::size_t> Placement::take(std::size_t number, bool has_idle_thr
       device.limit = 1;
     }
     if (device.there >= std::min(device.places, most(device))) continue;
-    if (device.holds_threads && has_others && !has_idle_thread) continue;
+    if (device.holds_threads && has_others && (!has_idle_thread || device.unjudged)) continue;
+    if (is_starting && !device.holds_threads) continue;
     if (best == nullptr || device.load() < best->load()) best = &device;
   }
   // Somewhere, where no event is under way whose end would let this one be tried again.
-  if (best == nullptr &&
+  if (best == nullptr && !is_starting &&
       std::ranges::all_of(devices_, [](const OfDevice& device) { return device.there == 0; })) {
     const auto any = std::ranges::find_if(
         devices_, [](const OfDevice& device) { return !device.is_lost && device.places > 0; });
@@ -78,6 +93,7 @@ std::optional<std::size_t> Placement::take(std::size_t number, bool has_idle_thr
   }
   if (best == nullptr) return std::nullopt;
   ++best->there;
+  ++best->under_way;
   const auto index = static_cast<std::size_t>(best - devices_.data());
   first_ = (index + 1) % devices_.size();
   return index;
@@ -91,25 +107,37 @@ std::optional<std::size_t> Placement::move(std::size_t from) {
   }
   if (best) {
     --devices_[from].there;
+    --devices_[from].under_way;
     OfDevice& to = devices_[*best];
     ++to.there;
+    ++to.under_way;
     ++to.places;
     ++to.room;
   }
   return best;
 }
 
+/// Whether enough events say how fast another device is. The CPU, which one slow event takes out for long, is compared when the
+/// events are over that began before the last place was there.
+bool Placement::is_known(const OfDevice& other, const OfDevice& device) const {
+  return other.measured >= (device.holds_threads ? other.room + kMeasured : 2);
+}
+
 /// Whether the others could have ended all that they may begin while an event was there.
-void Placement::judge(OfDevice& device, double latency) const {
+void Placement::judge(OfDevice& device) {
   double others_per_second = 0;
   auto window = static_cast<double>(rules_.ended);
   for (const OfDevice& other : devices_) {
-    if (&other == &device || other.is_lost || other.limit == 0 || !other.cost) continue;
+    if (&other == &device || other.is_lost || other.limit == 0 || !is_known(other, device))
+      continue;
     others_per_second += 1 / *other.cost;
     window += static_cast<double>(other.room);
   }
-  // GPUs that are alike are about equal here.
-  if (latency * others_per_second <= (device.holds_threads ? 1 : 2) * window) {
+  // The CPU is not known to be slow before the others are known to be fast.
+  if (device.holds_threads && others_per_second == 0) return;
+  const double latency = *std::exchange(device.unjudged, std::nullopt);
+  if (latency * others_per_second <=
+      (device.holds_threads ? kWindowOfCpu : kWindowOfGpu) * window) {
     device.slow = 0;
     device.patience = 0;
     device.limit = std::min(device.limit + 1, device.room);
@@ -121,18 +149,21 @@ void Placement::judge(OfDevice& device, double latency) const {
   if (device.limit == 0) device.patience = std::max(2 * device.patience, kIdleEvents * latency);
 }
 
-void Placement::give_back(std::size_t device, std::optional<Seconds> latency,
-                          Clock::time_point now) {
+void Placement::end(std::size_t device, std::optional<Seconds> latency, Clock::time_point now) {
   OfDevice& of = devices_[device];
   if (latency) {
-    const double cost = latency->count() / static_cast<double>(of.there);
+    const double cost = latency->count() / static_cast<double>(of.under_way);
     // The second replaces the first; then the mean of all, later of the last ones.
-    const double weight = 1.0 / std::max(1, of.measured);
+    const double weight =
+        1.0 / static_cast<double>(std::clamp<std::size_t>(of.measured, 1, kMeasured));
     of.cost = of.cost ? *of.cost + weight * (cost - *of.cost) : cost;
-    of.measured = std::min(of.measured + 1, kMeasured);
-    if (of.measured > 1 || of.holds_threads) judge(of, latency->count());
+    ++of.measured;
+    if (of.measured > 1 || of.holds_threads) of.unjudged = latency->count();
+    for (OfDevice& any : devices_) {
+      if (any.unjudged) judge(any);
+    }
   }
-  --of.there;
+  --of.under_way;
   of.idle_since = now;
 }
 

@@ -19,6 +19,12 @@ Placement::Clock::duration seconds(double count) {
   return std::chrono::duration_cast<Placement::Clock::duration>(Seconds(count));
 }
 
+/// An event ends and frees its place.
+void end_event(Placement& placement, std::size_t device, Seconds latency, Time now = Time()) {
+  placement.end(device, latency, now);
+  placement.give_back(device);
+}
+
 constexpr std::size_t kRoom = 8;
 
 std::vector<Device> gpus(std::size_t count) {
@@ -64,7 +70,7 @@ class Simulation {
       const auto [end, of] = ends.top();
       ends.pop();
       now = end;
-      placement.give_back(of.first, Seconds(now - of.second), Time(seconds(now)));
+      end_event(placement, of.first, Seconds(now - of.second), Time(seconds(now)));
     }
     return now;
   }
@@ -112,20 +118,22 @@ TEST(Placement, TriesADeviceAgainThatWasLeftOutForLongAndEachTimeLater) {
   placement.add_place(1);
   EXPECT_EQ(placement.take(0, true, at(0)), 0U);
   EXPECT_EQ(placement.take(1, true, at(0)), 1U);
-  placement.give_back(0, Seconds(0.01), at(0.01));
+  end_event(placement, 0, Seconds(0.01), at(0.01));
+  EXPECT_EQ(placement.take(1, true, at(0)), 0U);
+  end_event(placement, 0, Seconds(0.01), at(0.02));
   EXPECT_EQ(placement.take(2, true, at(1)), 0U);  // stays there
-  placement.give_back(1, Seconds(2), at(1));      // it warmed up
+  end_event(placement, 1, Seconds(2), at(1));     // it warmed up
   for (int slow = 0; slow < 3; ++slow) {          // one would end after 100 of the other
     EXPECT_EQ(placement.take(3, true, at(1)), 1U);
-    placement.give_back(1, Seconds(1), at(2));
+    end_event(placement, 1, Seconds(1), at(2));
   }
   EXPECT_EQ(placement.take(4, true, at(101)), std::nullopt);
   EXPECT_EQ(placement.take(4, true, at(103)), 1U);
-  placement.give_back(1, Seconds(1), at(104));
+  end_event(placement, 1, Seconds(1), at(104));
   placement.take(5, true, at(104));
-  placement.give_back(1, Seconds(1), at(105));
+  end_event(placement, 1, Seconds(1), at(105));
   placement.take(5, true, at(105));
-  placement.give_back(1, Seconds(1), at(106));
+  end_event(placement, 1, Seconds(1), at(106));
   EXPECT_EQ(placement.take(6, true, at(300)), std::nullopt);
   EXPECT_EQ(placement.take(6, true, at(307)), 1U);
 }
@@ -137,8 +145,8 @@ TEST(Placement, GivesTheCpuNextToAGpuAnEventOnlyWhileAThreadIsIdle) {
   EXPECT_EQ(placement.take(0, false), 1U);
   EXPECT_EQ(placement.take(1, false), std::nullopt);
   EXPECT_EQ(placement.take(1, true), 0U);
-  placement.give_back(0, Seconds(1));
-  placement.give_back(1, Seconds(1));
+  end_event(placement, 0, Seconds(1));
+  end_event(placement, 1, Seconds(1));
   placement.lose(1);
   EXPECT_EQ(placement.take(2, false), 0U) << "it is the only one now";
   Placement alone({Device::cpu()}, 1);
@@ -153,16 +161,98 @@ TEST(Placement, ByNumberGivesEachEventItsDeviceOrLetsItWait) {
   EXPECT_EQ(placement.take(1, true), std::nullopt) << "its device has no place yet";
   placement.add_place(1);
   EXPECT_EQ(placement.take(1, true), 1U);
-  placement.give_back(1, Seconds(1));
+  end_event(placement, 1, Seconds(1));
   EXPECT_EQ(placement.take(2, true), std::nullopt) << "device 1 is free, and it is one of device 0";
   placement.lose(0);
   EXPECT_EQ(placement.take(2, true), 1U);
 }
 
+/// Events of device 1, a GPU next to the CPU, one after another.
+void on_gpu(Placement& placement, std::size_t count, double latency) {
+  for (std::size_t event = 0; event < count; ++event) {
+    EXPECT_EQ(placement.take(event, false, Time()), 1U);
+    end_event(placement, 1, Seconds(latency));
+  }
+}
+
+/// Whether one of the next events is the CPU's, device 0, next to a GPU.
+bool is_cpu_next(Placement& placement) {
+  bool is_cpu = false;
+  while (const auto device = placement.take(0, true, Time())) is_cpu |= *device == 0;
+  return is_cpu;
+}
+
+constexpr std::size_t kEnough = kRoom + 10;  ///< events that say how fast a GPU is
+
 TEST(Placement, GivesTheCpuAnEventWithoutAnIdleThreadWhereNothingElseIsUnderWay) {
-  Placement placement({Device::cpu(), Device::cuda(0)}, 1);
-  placement.add_place(0);  // the GPU has none yet
-  EXPECT_EQ(placement.take(0, false), 0U);
+  Placement placement({Device::cpu(), Device::cuda(0)}, kRoom);
+  placement.add_place(0);
+  placement.add_place(1);
+  on_gpu(placement, kEnough, 1);
+  EXPECT_EQ(placement.take(0, false, Time()), 1U);
+  for (int event = 0; event < 2; ++event) {
+    EXPECT_EQ(placement.take(0, true, Time()), 0U);
+    end_event(placement, 0, Seconds(1));
+  }
+  end_event(placement, 1, Seconds(1000));
+  on_gpu(placement, 2, 1000);
+  while (placement.take(0, false, Time()) == 1U) end_event(placement, 1, Seconds(1000));
+  placement.end(0, std::nullopt);
+}
+
+TEST(Placement, BeginsWhenEachGpuHasAPlaceAndTriesTheCpuMeanwhile) {
+  Placement placement({Device::cpu(), Device::cuda(0)}, kRoom);
+  placement.add_place(0);
+  EXPECT_EQ(placement.take(0, true), 0U);
+  end_event(placement, 0, Seconds(0.001));
+  EXPECT_EQ(placement.take(1, true), std::nullopt) << "nothing to compare it with";
+  placement.add_place(1);
+  on_gpu(placement, kEnough - 1, 1);
+  EXPECT_FALSE(is_cpu_next(placement));
+  end_event(placement, 1, Seconds(1));
+  EXPECT_TRUE(is_cpu_next(placement)) << "the GPU is known now";
+
+  Placement two(gpus(2), kRoom);
+  two.add_place(1);
+  EXPECT_EQ(two.take(0, true), std::nullopt);
+  two.add_place(0);
+  EXPECT_EQ(two.take(0, true), 0U);
+}
+
+TEST(Placement, GivesTheCpuEventsThatTakeHalfOfWhatTheOthersMayBeginMeanwhile) {
+  for (const bool is_fast : {true, false}) {
+    constexpr std::size_t kEnded = 12;
+    Placement placement({Device::cpu(), Device::cuda(0)}, kRoom, {.ended = kEnded});
+    placement.add_place(0);
+    for (std::size_t place = 0; place < kRoom; ++place) placement.add_place(1);
+    on_gpu(placement, kEnough, 1);
+    EXPECT_EQ(placement.take(0, true, Time()), 0U);
+    end_event(placement, 0, Seconds((is_fast ? 0.49 : 0.51) * (kRoom + kEnded)));
+    EXPECT_EQ(is_cpu_next(placement), is_fast);
+  }
+}
+
+TEST(Placement, MeasuresADeviceWithoutTheEventsThatWaitThereForTheirTurn) {
+  Placement placement({Device::cpu(), Device::cuda(0)}, kRoom);
+  placement.add_place(0);
+  for (std::size_t place = 0; place < kRoom; ++place) placement.add_place(1);
+  on_gpu(placement, kEnough, 1);
+  for (int turn = 0; turn < 4; ++turn) {
+    for (std::size_t event = 0; event < kRoom; ++event) {
+      EXPECT_EQ(placement.take(event, false, Time()), 1U);
+    }
+    for (std::size_t left = kRoom; left > 0; --left) {
+      placement.end(1, Seconds(static_cast<double>(left)));  // one a second
+    }
+    for (std::size_t event = 0; event < kRoom; ++event) placement.give_back(1);  // all at once
+  }
+  EXPECT_TRUE(is_cpu_next(placement));
+  end_event(placement, 0, Seconds(0.49 * kRoom));
+  for (int slow = 0; slow < 2; ++slow) {
+    EXPECT_TRUE(is_cpu_next(placement));
+    end_event(placement, 0, Seconds(0.51 * kRoom));
+  }
+  EXPECT_FALSE(is_cpu_next(placement)) << "the GPU does one a second";
 }
 
 TEST(Placement, WantsPlacesUpToItsRoomWhileAllAreTaken) {
