@@ -226,6 +226,16 @@ def test_time_follows_the_number_of_tensors_not_of_ways_between_them():
             cpu.generate(simplified(program))
 
 
+def test_memory_does_not_grow_with_the_number_of_iterations():
+    found = []
+    for iterations in (3, 8):
+        program = Program(("hits", "edges"), (Output(2, range(4), messages(iterations), FLOAT32),))
+        memory = cpu.schedule(simplified(program))[1]
+        assert len(memory.shared) >= 2 * iterations - 1
+        found.append(sorted(memory.sizes))
+    assert found[0] == found[1]
+
+
 @needs_level
 def test_stages_that_differ_in_their_weights_alone_are_compiled_once(tmp_path):
     program = Program(("hits", "edges"), (Output(2, range(4), messages(6), FLOAT32),))

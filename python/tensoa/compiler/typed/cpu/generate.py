@@ -38,14 +38,9 @@ inline const T* weights_at(std::int64_t at) {
 
 def schedule(program: Program) -> tuple[list[Nests], StageMemory]:
     """The loop nests of all stages, with their memory. Raises NotFused for what has none."""
-    memory, found = StageMemory(), []
-    for stage in stages_of(program):
-        nests = nests_of(stage, memory.orders)
-        for tensor in [*stage.shared, *stage.scatters]:
-            memory.shared.setdefault(tensor, len(memory.shared))
-        for tensor in stage.kept:
-            memory.kept.setdefault(tensor, len(memory.kept))
-        found.append(nests)
+    stages = stages_of(program)
+    memory = StageMemory(stages)
+    found = [nests_of(stage, memory.orders) for stage in stages]
     for nests in found:
         place(nests, {base_of(tensor) for tensor in memory.kept})
     return found, memory
@@ -214,24 +209,25 @@ def _run(tile: tuple[str, str], few: tuple[str, str], rows: str, target: Target,
 def _interface(program: Program, memory: StageMemory, row_bytes: int, common_bytes: int, steps: list[str]) -> str:
     """The functions of the library. Memory for all rows of a tile, and between stages, lies behind its scratch memory."""
 
-    def rows(tensor: Tensor) -> str:
-        return "1" if symbol_of(tensor) == ONE else f"rows[{program.rows.index(symbol_of(tensor))}]"
+    def rows(symbol: str) -> str:
+        return "1" if symbol == ONE else f"rows[{program.rows.index(symbol)}]"
 
     common = row_bytes * X86_64.tile + 4096
     scratch = common + common_bytes + (4096 if common_bytes else 0)
-    lines, sizes = [], []
+    sizes = [f"4 * whole_tiles({rows(symbol)}) * {pitch} + 64" for symbol, pitch in memory.sizes]
+    lines = [f"  float* const slot{i} = reinterpret_cast<float*>(at); at += {size};" for i, size in enumerate(sizes)]
     for name, found in (("memory", memory.shared), ("kept", memory.kept)):
         lines.append(f"  [[maybe_unused]] Memory {name}[{max(1, len(found))}];")
         for tensor, i in found.items():
-            size = f"4 * whole_tiles({rows(tensor)}) * {pitch_of(tensor)} + 64"
-            sizes.append(f" + {size}")
-            lines.append(f"  {name}[{i}] = {{reinterpret_cast<float*>(at), {pitch_of(tensor)}, {rows(tensor)}}}; at += {size};")
+            lines.append(
+                f"  {name}[{i}] = {{slot{memory.slot_of[name, tensor]}, {pitch_of(tensor)}, {rows(symbol_of(tensor))}}};"
+            )
     api = 'extern "C" [[gnu::visibility("default")]]'
     return "\n".join(
         [
             f"{api} std::int64_t tensoa_program_abi() {{ return {ABI}; }}",
             f"{api} std::int64_t tensoa_program_workspace([[maybe_unused]] const std::int64_t* rows) {{",
-            f"  return {scratch}{''.join(sizes)};",
+            f"  return {' + '.join([str(scratch), *sizes])};",
             "}",
             f"{api} void tensoa_program_run(const tensoa_block* blocks, const std::int64_t* rows, void* workspace) {{",
             "  char* const s = static_cast<char*>(workspace);",

@@ -3,9 +3,11 @@
 """C++ of what reads and writes columns, memory between stages, and other rows."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
+from tensoa.compiler.buffers import Life, Slots
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cpu.constants import padded
 from tensoa.compiler.typed.cpu.expressions import Place, Weights, literal, type_of
@@ -20,24 +22,40 @@ from tensoa.compiler.typed.schedule.addresses import (
     base_of,
     elements_of,
     flat,
+    pitch_of,
     row_major,
     through,
     variable,
 )
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_over
 from tensoa.compiler.typed.schedule.roots import Reason, added_rows, is_whole_row
-from tensoa.compiler.typed.schedule.stages import ONE, is_free, joins_rows, symbol_of, users_of
+from tensoa.compiler.typed.schedule.stages import ONE, Stage, is_free, joins_rows, symbol_of, users_of
 from tensoa.compiler.typed.schedule.streams import Online, are_rows
 from tensoa.compiler.typed.tensors import Tensor
 
 
 class StageMemory:
-    """Memory between stages: rows that any row reads (`shared`) or joins to, and what the same rows read again (`kept`)."""
+    """Memory between stages: rows that any row reads (`shared`) or joins to, and what the same rows read again (`kept`).
 
-    def __init__(self) -> None:
-        self.shared: dict[Tensor, int] = {}
-        self.kept: dict[Tensor, int] = {}
+    What no later stage reads gives its memory to what has rows of the same collection and size.
+    """
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
         self.orders: dict[Tensor, tuple[int, ...]] = {}
+        self.shared = {
+            tensor: i for i, tensor in enumerate(dict.fromkeys(x for one in stages for x in [*one.shared, *one.scatters]))
+        }
+        self.kept = {tensor: i for i, tensor in enumerate(dict.fromkeys(x for one in stages for x in one.kept))}
+        first = {x: i for i, one in reversed([*enumerate(stages)]) for x in one.stored}
+        last = {x: i for i, one in enumerate(stages) for x in [*one.stored, *one.read]}
+        symbols = list(dict.fromkeys(symbol_of(x) for x in first))
+        lives = [
+            Life((name, x), (symbols.index(symbol_of(x)), pitch_of(x)), first[x], last[x])
+            for name, found in (("memory", self.shared), ("kept", self.kept)) for x in found
+        ]  # fmt: skip
+        slots = Slots(lives)
+        self.sizes = [(symbols[symbol], pitch) for symbol, pitch in slots.shapes]
+        self.slot_of = {life.value: slots.of[id(life.value)] for life in lives}
 
     def strides(self, tensor: Tensor) -> list[int]:
         """Of the elements of a row."""

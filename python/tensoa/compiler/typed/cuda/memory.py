@@ -3,7 +3,6 @@
 """Memory between kernels: which buffer each tensor has, how long, and who sets sums to what they begin with."""
 
 import math
-from collections.abc import Sequence
 
 from tensoa.compiler.buffers import Life, Slots
 from tensoa.compiler.errors import NotFused
@@ -13,7 +12,7 @@ from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import elements_of, row_major, width_of
 from tensoa.compiler.typed.schedule.memory import place
 from tensoa.compiler.typed.schedule.nests import nests_of
-from tensoa.compiler.typed.schedule.stages import ONE, Stage, far_args, is_free, stages_of, symbol_of
+from tensoa.compiler.typed.schedule.stages import ONE, Stage, stages_of, symbol_of
 from tensoa.compiler.typed.tensors import Tensor
 
 
@@ -34,7 +33,7 @@ class Memory:
         self.program = program
         self.orders: dict[Tensor, tuple[int, ...]] = {}
         self.stages = [nests_of(stage, self.orders) for stage in stages_of(program)]
-        self.stored = dict.fromkeys(x for nests in self.stages for x in _stored(nests.stage))
+        self.stored = dict.fromkeys(x for nests in self.stages for x in nests.stage.stored)
         self.clears: dict[int, list[Tensor]] = {i: [] for i in range(len(self.stages))}
         self.before: dict[int, list[Tensor]] = {i: [] for i in range(len(self.stages))}
         self.home = self._home()
@@ -67,7 +66,7 @@ class Memory:
         """The domain whose rows read what there is once; its memory and its kernel are there where that has rows."""
         readers: dict[str, None] = {}
         for nests in self.stages:
-            if nests.stage.rows != ONE and any(symbol_of(x) == ONE and x in self.stored for x in _read(nests.stage)):
+            if nests.stage.rows != ONE and any(symbol_of(x) == ONE and x in self.stored for x in nests.stage.read):
                 readers.setdefault(nests.stage.rows)
         if len(readers) > 1:
             raise NotFused(f"what is calculated once, for rows of {len(readers)} collections")
@@ -76,8 +75,8 @@ class Memory:
     def _lives(self) -> list[Life]:
         lives = []
         for tensor in self.stored:
-            first = next(i for i, nests in enumerate(self.stages) if tensor in _stored(nests.stage))
-            last = max((i for i, nests in enumerate(self.stages) if tensor in _read(nests.stage)), default=first)
+            first = next(i for i, nests in enumerate(self.stages) if tensor in nests.stage.stored)
+            last = max((i for i, nests in enumerate(self.stages) if tensor in nests.stage.read), default=first)
             if isinstance(tensor.op, ops.Scatter) and tensor in self.stages[first].stage.scatters:
                 first = self._cleared(tensor, first)
             shape = self.domain(symbol_of(tensor)), pitch_of(tensor) * width_of(tensor.dtype)
@@ -96,13 +95,3 @@ def begins_with_zeros(tensor: Tensor) -> bool:
     assert isinstance(tensor.op, ops.Scatter)
     start = start_of(tensor.op.fn, tensor.dtype)
     return start == 0 and not math.isinf(start)
-
-
-def _stored(stage: Stage) -> Sequence[Tensor]:
-    return [*stage.shared, *stage.kept, *stage.scatters]
-
-
-def _read(stage: Stage) -> set[Tensor]:
-    """What a stage reads of earlier ones."""
-    values = [value for value in stage.values if value not in stage.earlier]
-    return {*stage.earlier, *(arg for value in values for arg in far_args(value) if not is_free(arg))}

@@ -41,6 +41,17 @@ class Stage:
         joined = [arg for scatter in self.scatters for arg in scatter.args]
         return list(dict.fromkeys([*self.kept, *self.shared, *joined, *(output.value for output in self.outputs)]))
 
+    @property
+    def stored(self) -> list[Tensor]:
+        """What it leaves in memory for later stages."""
+        return [*self.shared, *self.kept, *self.scatters]
+
+    @property
+    def read(self) -> set[Tensor]:
+        """What it reads of earlier stages."""
+        values = [value for value in self.values if value not in self.earlier]
+        return {*self.earlier, *(arg for value in values for arg in far_args(value) if not is_free(arg))}
+
 
 def symbol_of(tensor: Tensor) -> str:
     return tensor.rows[0] if tensor.rows else ONE
