@@ -64,7 +64,8 @@ TEXTS = {
     ),
     "trees": (
         "Decision trees",
-        "`NAME-TREESxDEPTH`; of LightGBM TREES of 31 leaves. 28 columns, two thirds of the rows with missing values.",
+        "`NAME-TREESxDEPTH`; of LightGBM TREES of 31 leaves. 28 columns, two thirds of the rows with missing values. "
+        "XGBoost on a GPU is in [another table](trees.md#speed-compared-with-other-libraries).",
     ),
     "python": ("Called from Python", "The perceptron; tensoa too is called from Python. Data lies in columns."),
     "service": (
@@ -89,8 +90,14 @@ FOOTPRINTS = {
     "model_mb": ("file of the model", "MB"),
 }
 
-# Columns of the tables; the first of ours is what peers are compared with.
-OURS = ("aot_graph", "aot_fused", "tensoa", "remote_shared", "remote_wire", "fused_call", "tensoa_queued")
+# What the titles of tables say of a stage.
+STAGES = {"total": "", "latency": "a wait after each call", "gpu": "a wait after each call"}
+
+# Columns of the tables. Peers are compared with COMPARED; SHOWN is a part of a call, or waits less often than the peers do.
+COMPARED = ("aot_graph", "aot_fused", "tensoa", "remote_shared", "remote_wire")
+SHOWN = ("fused_call", "tensoa_queued")
+OURS = COMPARED + SHOWN
+LINES = {"aot_graph": "--", "fused_call": ":", "tensoa_queued": ":"}  # of the picture; of ours all others are whole
 NAMES = {
     "aot_graph": "tensoa, CUDA graph",
     "aot_fused": "tensoa",
@@ -130,14 +137,16 @@ LOST
 PICTURE## How to read it
 
 - Microseconds of a call. On a CPU: processor time of all threads of the process for each call; other
-  processes of the machine do not count, but they share its caches. On a GPU: wall time until the answer is there.
-- All libraries of a table run in turns, in both orders; a number is the median.
+  processes of the machine do not count, but they share its caches. On a GPU: wall time of calls enqueued one after another, with one
+  wait at the end, divided by their number; with *a wait after each call*, until the answer of each is there.
+- All libraries of a table run in turns, in both orders; a number is the median. Only nvForest runs after tensoa, in a process of its own.
 - *Threads*: so many threads call at the same time, each with data of its own. A call itself has one thread.
 - ONNX Runtime, SOFIE and the libraries of trees get a row-major array that exists already. *Packed*: columns become rows before the call,
   and the answer becomes columns after it.
 - Answers are compared: of networks with float64 (the differences are in the results), ours of trees are those of XGBoost to the last bit.
 - An empty cell was not measured. Its reason is below the tables of the machine, unless the library does not run such a model.
-- **Bold**: the fastest of a row.
+- **Bold**: the fastest of a row. *Bare program*, a part of a call, and *waited once*, several calls before a wait, are shown and not
+  compared.
 """
 
 
@@ -170,25 +179,26 @@ class Table:
         return sorted((times[n], name) for name, times in self.times.items() if name not in OURS and n in times)
 
     def our_time(self, n):
-        """That of the fastest way of ours that a user can call."""
-        return min(self.times[name][n] for name in self.variants if name in OURS[:5] and n in self.times[name])
+        """That of the fastest of ours that peers are compared with."""
+        return min(self.times[name][n] for name in self.variants if name in COMPARED and n in self.times[name])
 
     def key(self, n):
         return self.part, self.model, self.threads, self.stage, n
 
     def title(self):
         threads = f"{self.threads} threads" if self.threads > 1 else ""
-        words = [self.model, threads, {"total": ""}.get(self.stage, self.stage)]
+        words = [self.model, threads, STAGES.get(self.stage, self.stage)]
         return ", ".join(filter(None, words))
 
     def markdown(self):
         lines = [["n", *(NAMES.get(name, name) for name in self.variants)], ["---:"] * (len(self.variants) + 1)]
         for n in self.sizes:
-            least = min(times[n] for times in self.times.values() if n in times)
+            least = min(times[n] for name, times in self.times.items() if n in times and name not in SHOWN)
             cells = []
             for name in self.variants:
                 time_us = self.times[name].get(n)
-                cells.append("" if time_us is None else f"**{number(time_us)}**" if time_us == least else number(time_us))
+                text = "" if time_us is None else number(time_us)
+                cells.append(f"**{text}**" if time_us == least and name not in SHOWN else text)
             lines.append([size_of(n), *cells])
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
@@ -208,7 +218,7 @@ def slower_calls(machine, run):
     for table in tables_of(run):
         for n in table.sizes:
             peers = table.peers(n)
-            if not peers or not any(n in table.times[name] for name in table.variants if name in OURS[:5]):
+            if not peers or not any(n in table.times[name] for name in table.variants if name in COMPARED):
                 continue
             time_us, name = peers[0]
             where = f"{TEXTS[table.part.partition('-')[0]][0]}: {table.title()}"
@@ -239,6 +249,19 @@ def larger_footprints(machine, run):
             yield least[key] / ours[key], [f"{TEXTS['footprint'][0]}: {what}, {kind}", machine, "1", *figures]
 
 
+def lost_by_theme(compared):
+    """A line for each heading and machine where another library takes less: how often, which, and its share of ours."""
+    themes = {}
+    for ratio, (what, machine, _, _, least) in compared:
+        themes.setdefault((what.partition(":")[0], machine), []).append((ratio, least.partition(":")[0]))
+    for (heading, machine), entries in themes.items():
+        worse = sorted(entry for entry in entries if entry[0] < 1)
+        if worse:
+            names = ", ".join(dict.fromkeys(name for _, name in worse))
+            shares = " to ".join(dict.fromkeys(f"{ratio:.2f}" for ratio, _ in (worse[0], worse[-1])))
+            yield f"{heading}, {machine}: {len(worse)} of {len(entries)}; {names}, with {shares} of ours"
+
+
 def lost(results):
     """The table of what another library does in less."""
     compared = []
@@ -248,6 +271,7 @@ def lost(results):
     lines = sorted((line for line in compared if line[0] < 1), key=lambda line: line[0])
     text = f"## What we lose\n\nIn **{len(lines)} of {len(compared)}** comparisons another library takes less than this one"
     if lines:
+        text += ":\n\n" + "".join(f"- {line}\n" for line in lost_by_theme(compared)) + "\nEach of them"
         rows = [["what", "machine", "n", "tensoa", "the least of others", "others over tensoa"]]
         rows += [["---", "---", "---:", "---:", "---", "---:"], *([*line, f"{ratio:.2f}"] for ratio, line in lines)]
         text += ":\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n\n"
@@ -299,12 +323,13 @@ def draw(name, runs):
     columns = min(3, len(drawn))
     lines = -(-len(drawn) // columns)
     figure, axes = plt.subplots(lines, columns, figsize=(10.5, 0.9 + 3 * lines), squeeze=False, layout="constrained")
-    colours = {}
+    looks = {}  # colour and style of each library
     for panel, table in zip(axes.flat, drawn, strict=False):
+        heading = TEXTS[table.part][0]
         panel.set(
             xscale="log",
             yscale="log",
-            title=f"{table.model}, {TEXTS[table.part][0].lower()}",
+            title=f"{table.model}, {heading[0].lower()}{heading[1:]}",
             xlabel="rows, or edges, of a call",
         )
         panel.grid(alpha=0.3)
@@ -312,8 +337,10 @@ def draw(name, runs):
             times = table.times[variant]
             label = NAMES.get(variant, variant)
             is_ours = variant in OURS
-            colour = "black" if is_ours else colours.setdefault(label, f"C{len(colours) % 10}")
-            style = "-" if variant == table.ours else ":" if is_ours else "--" if len(colours) > 10 else "-"
+            if label not in looks:
+                peer = sum(colour != "black" for colour, _ in looks.values())
+                looks[label] = ("black", LINES.get(variant, "-")) if is_ours else (f"C{peer % 10}", "-" if peer < 10 else "--")
+            colour, style = looks[label]
             points = [(n, times[n] / n) for n in sorted(times) if n]
             panel.plot(*zip(*points, strict=True), style, marker=".", color=colour, linewidth=2 if is_ours else 1, label=label)
     for panel in list(axes.flat)[len(drawn) :]:
@@ -418,7 +445,8 @@ def measure(device, folder, parts):
             left_out.append(f"{heading}: exit status {process.returncode}, {last}")
         run = {"rows": []} | (json.loads(file.read_text()) if file.exists() else {})
         run |= {"part": part, "load": load, "seconds": round(time.monotonic() - begin)}
-        run |= {"command": without_folders(" ".join(words)), "left_out": [without_folders(reason) for reason in left_out]}
+        command = without_folders(" ".join(words).replace(f"{folder}/", ""))
+        run |= {"command": command, "left_out": [without_folders(reason) for reason in left_out]}
         file.write_text(json.dumps(significant(run), indent=1) + "\n")
     return failed
 

@@ -51,6 +51,32 @@ def test_the_fastest_of_a_row_is_bold_and_what_was_not_measured_is_empty(compare
 def test_our_bare_program_is_no_win_over_a_peer(compare):
     text = compare.page({"compare-cpu": results([("aot_fused", 1, 2.0), ("fused_call", 1, 0.5), ("sofie", 1, 1.0)])})
     assert "**1 of 1** comparisons" in text
+    assert cells(text, "1") == [["1", "2", "0.5", "**1**"]]
+
+
+def test_losses_are_summed_up_by_theme_and_machine(compare):
+    rows = [
+        ("tensoa", 1, 4.0),
+        ("nvforest", 1, 1.0),
+        ("tensoa", 16, 4.0),
+        ("nvforest", 16, 3.0),
+        ("tensoa", 99, 1.0),
+        ("nvforest", 99, 2.0),
+    ]
+    file = results(rows)
+    file["machine"] = "a GPU"
+    file["runs"][0]["part"] = "trees"
+    text = compare.page({"compare-cpu": results([("aot_fused", 1, 1.0), ("sofie", 1, 2.0)]), "compare-gpu": file})
+    assert "\n- Decision trees, a GPU: 2 of 3; nvForest, with 0.25 to 0.75 of ours\n\n" in text
+    assert "\n- Networks" not in text
+
+
+def test_a_call_that_is_waited_for_has_a_table_of_its_own(compare):
+    file = results([("aot_graph", 1, 2.0), ("aot", 1, 4.0)])
+    file["runs"][0]["rows"] += [row | {"stage": "latency", "median_us": 8.0} for row in file["runs"][0]["rows"]]
+    text = compare.page({"compare-gpu": file})
+    assert "\nmlp:\n" in text and "\nmlp, a wait after each call:\n" in text
+    assert cells(text, "1") == [["1", "**2**", "4"], ["1", "**8**", "**8**"]]
 
 
 def test_a_library_that_is_smaller_is_a_loss(compare):
