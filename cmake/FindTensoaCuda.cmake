@@ -40,7 +40,7 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(TensoaCuda
   REQUIRED_VARS TensoaCuda_LIBRARY TensoaCuda_INCLUDE_DIR
   VERSION_VAR TensoaCuda_VERSION
-  REASON_FAILURE_MESSAGE "run scripts/setup.sh, or set TENSOA_CUDA_ROOT to a folder with include/ and lib/ of the CUDA runtime")
+  REASON_FAILURE_MESSAGE "a CUDA toolkit, pip install nvidia-cuda-runtime or scripts/setup.sh brings it, or set TENSOA_CUDA_ROOT")
 
 set(TensoaCuda_RUNPATH "")
 if(TensoaCuda_FOUND AND NOT TENSOA_CUDA_STATIC)

@@ -36,9 +36,11 @@ with torch.no_grad():  # known weights instead of trained ones
 tensoa.compile(network, "network.pt2", columns={"input": ["x", "y", "z"]}, outputs=["score"])
 # [/compile]
 
+# [call]
 model = tensoa.Model("network.pt2")
 x, y, z = np.array([[0, 1, 2, 3], [10, 10, 10, 10], [-1, -1, -1, -1]], "float32")
-scores = model(x=x, y=y, z=z)
+scores = model(x=x, y=y, z=z)  # {"score": an array of four numbers}
+# [/call]
 for score in scores["score"]:
     print(f"score = {score:g}")
 print(model.last_copies)

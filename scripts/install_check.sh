@@ -119,6 +119,20 @@ build-outside/none/bin/tensoa inspect $package
 build-outside/none/bin/tensoa check $package
 scripts/empty_root.sh $program $package
 
+# A project of its own, by the commands of docs/cpp.md.
+(
+  prefix=$PWD/build-outside/none
+  mkdir build-outside/my_program
+  cp tests/install/first_program/CMakeLists.txt build-outside/my_program/
+  cp examples/01_first_program.cpp build-outside/my_program/main.cpp
+  cd build-outside/my_program
+  # [cmake]
+  cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix"
+  cmake --build build
+  # [/cmake]
+  ../../scripts/check_example.py main.cpp build/my_program ../../build/examples/network.pt2
+)
+
 # C and Fortran, by the commands of docs/c.md.
 (
   prefix=$PWD/build-outside/none

@@ -144,23 +144,16 @@ def test_columns_on_a_gpu(tmp_path, monkeypatch):
 
 
 def test_a_package_of_your_own_module(here):
-    # [compile]
     import torch
 
     import tensoa
 
     network = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     tensoa.compile(network, "network.pt2", columns={"input": ["x", "y", "z"]}, outputs=["score"])
-    # [/compile]
-    import pandas
-
-    x, y, z = torch.randn(3, 100)
+    # [run]
+    x, y, z = torch.randn(3, 4)  # or arrays of NumPy, or a table: pandas, polars, pyarrow, Awkward Array
+    scores = tensoa.Model("network.pt2")(x=x, y=y, z=z)["score"]  # of each of the 4 rows
+    # [/run]
     with torch.no_grad():
         expected = network(torch.stack([x, y, z], 1))[:, 0]
-    torch.testing.assert_close(tensoa.Model("network.pt2")(x=x, y=y, z=z)["score"], expected)
-
-    table = pandas.DataFrame({"x": x, "y": y, "z": z})
-    # [run]
-    scores = tensoa.Model("network.pt2")(table)  # of pandas, polars, pyarrow, a dict of arrays, an Awkward Array
-    # [/run]
-    torch.testing.assert_close(torch.tensor(scores["score"].to_numpy()), expected)
+    torch.testing.assert_close(scores, expected)
