@@ -49,39 +49,48 @@ COLUMNS = {
     "ours": "ours",
     "just_in_time": "just in time",
     **PEERS,
-    "onnxruntime_packed": "and packing",
+    "onnxruntime_packed": "ONNX Runtime, packed",
 }
 HEAD = """\
 <!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Kinds of models: what is fused, and how fast
 
-Written by `make width` ([bench/width.py](../bench/width.py)) from [what it measured](../benchmarks/results/width.json).
-The models are small, with random weights ([here](../python/tests/wide_models.py)). Error: the largest difference, relative to
-the largest number; on a CPU from the module in float64, on a GPU from what the exporter recorded. The rows include powers of
-two, equal rows and ties, where neighbours are equally far and another one may be chosen than the module chooses. What is not fused, or
-in part, runs by TorchInductor, and the exporter says because of which operation. Each row is the last run of its kind.
+Written by `make width` ([bench/width.py](../bench/width.py)) from [its results](../benchmarks/results/width.json). The models are
+small, with random weights ([their code](../python/tests/wide_models.py)). A run of some kinds replaces their lines alone, so
+lines may be of several runs.
+
+- **Package**: what the exporter makes of the model. *Fused into 1 kernel*: one loop over rows, on a CPU one C function. Parts
+  that are not fused run by TorchInductor; the operation that is in the way is named.
+- **Error**: the largest difference over the largest number; on a CPU from the module in float64, on a GPU as the exporter
+  found it. Among the rows are powers of two, equal rows and ties: where neighbours are equally far, another one may be chosen than the
+  module chooses. A model with random numbers inside draws others than the module.
 """
 SECTION = """
 ## {title}
 
-{machine}, torch {torch}{onnxruntime}. Of {count} kinds {exported} can be exported, {fused} are fused as a
-whole.
+{machine}, torch {torch}{onnxruntime}. {exported} of {count} kinds become packages, {fused} of them fused completely.
 
-| model | made | error |
+| model | package | error |
 | --- | --- | ---: |
 """
 TIMES = """
-Microseconds a call at 1, 16 and 1 000 rows, the same run, all in turns, median: {clock}. Ours: the package, on
-columns. Just in time: the file of torch.export, on the same columns. TorchInductor: the package of `--no-fuse`, TorchScript: the
-traced module, both on the same columns.{peers} Worst: the least ratio of the best peer's time to ours.
+Microseconds of a call of 1, 16 and 1 000 rows: medians of runs in turns, {clock}.
+
+- **Ours**: the package, on columns. **Just in time**: the file of torch.export, on the same columns.
+- **TorchInductor**: the package of `--no-fuse`. **TorchScript**: the traced module. Both read the same columns.
+{peers}- **Worst**: the time of the fastest of {compared} over ours, the least of the three
+  numbers of rows. Above 1 ours is faster.
 
 """
 CLOCKS = {
     "cpu": "one thread's processor time",
     "cuda": "wall time of many calls enqueued one after another and waited for once",
 }
-ONNX = " ONNX Runtime: on row-major tensors that lie there already; and packing: with the\ncopies from and to the columns."
+ONNX = (
+    "- **ONNX Runtime**: on row-major tensors that exist already. **Packed**: with the copies from columns and into columns.\n"
+)
+LONGEST_TEXT = 240  # characters of a reason
 
 
 def seconds():
@@ -248,6 +257,12 @@ def times_table(kinds):
     return text
 
 
+def cell(made):
+    """What the exporter said, without what to do about it, and cut where it is long."""
+    said = " ".join(made.replace("|", "/").partition("; ")[0].split())
+    return said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT].rpartition(" ")[0] + " …"
+
+
 def page(results):
     """The lines of docs/width.md."""
     text = HEAD
@@ -266,8 +281,13 @@ def page(results):
         )
         for name, one in kinds.items():
             error = f"{one['error']:.1e}" if "error" in one else ""
-            text += f"| {name} | {one['made'].replace('|', '/')} | {error} |\n"
-        text += TIMES.format(clock=CLOCKS[device], peers=ONNX if device == "cpu" else "") + times_table(kinds)
+            text += f"| {name} | {cell(one['made'])} | {error} |\n"
+        peers = [name for name in PEERS.values() if device == "cpu" or name != PEERS["onnxruntime"]]
+        text += TIMES.format(
+            clock=CLOCKS[device],
+            peers=ONNX if device == "cpu" else "",
+            compared=f"{', '.join(peers[:-1])} and {peers[-1]}",
+        ) + times_table(kinds)
     return text
 
 

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""The page that `make width` writes, from results that are made here and from those that are checked in."""
+
+import importlib.util
+import json
+
+import pytest
+
+from conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def width():
+    spec = importlib.util.spec_from_file_location("width", ROOT / "bench" / "width.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def results(**kinds):
+    return {"cpu": {"about": {"machine": "a CPU", "torch": "2.11", "onnxruntime": "1.31"}, "kinds": kinds}}
+
+
+def test_kinds_that_become_packages_and_that_are_fused_completely_are_counted(width):
+    made = (
+        "fused into 1 kernel",
+        "fused in part, because of sort: 1 part, the rest by TorchInductor",
+        "not exported: a counter",
+    )
+    kinds = {one: {"made": one} | ({"failed": True} if "not exported" in one else {}) for one in made}
+    assert "2 of 3 kinds become packages, 1 of them fused completely." in width.page(results(**kinds))
+
+
+def test_a_reason_that_is_cut_ends_with_an_ellipsis_and_leaves_out_the_advice(width):
+    assert width.cell("not exported: a | b; expected another") == "not exported: a / b"
+    cut = width.cell("not exported: " + "a reason " * 40)
+    assert len(cut) <= 242 and cut.endswith("reason …")
+
+
+def test_the_worst_is_of_the_fastest_peer_at_the_number_of_rows_where_it_is_least(width):
+    times = {"1": {"ours": 2.0, "inductor": 8.0, "torchscript": 6.0}, "16": {"ours": 4.0, "inductor": 2.0, "torchscript": 9.0}}
+    page = width.page(results(MLP={"made": "fused into 1 kernel", "times": times}))
+    assert "| MLP | 2.0 / 4.0 | 8.0 / 2.0 | 6.0 / 9.0 | 0.50 |" in page
+
+
+def test_the_page_that_is_checked_in_is_that_of_the_results(width):
+    assert (ROOT / "docs" / "width.md").read_text() == width.page(json.loads(width.RESULTS.read_text()))
