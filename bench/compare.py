@@ -129,12 +129,12 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Comparison
 
-Written by [bench/compare.py](../bench/compare.py) (`make compare`): one command, one machine, one run. More models:
+Written by [bench/compare.py](../bench/compare.py) (`make compare`): one command for all figures of a machine. More models:
 [kinds of models](width.md); what packing costs for each size of an event: [time saved](saved_time.md).
 
 LOST
 
-PICTURE## How to read it
+## How to read it
 
 - Microseconds of a call. On a CPU: processor time of all threads of the process for each call; other
   processes of the machine do not count, but they share its caches. On a GPU: wall time of calls enqueued one after another, with one
@@ -355,9 +355,11 @@ def draw(name, runs):
     picture.write_text("\n".join(line.rstrip() for line in picture.read_text().splitlines()) + "\n")
 
 
-def machine_section(machine, result):
+def machine_section(name, result):
+    machine = result["machine"]
     text = f"\n## {machine}\n\n{result['cpu']}, {result['cores']} cores, load average {' to '.join(result['load'])}, "
-    text += f"commit {result['commit']}.\n"
+    text += f"commit {result['commit']}.\n\n"
+    text += f"![Microseconds of a row against the rows of a call, {machine}](pictures/{name}.svg)\n"
     for run in result["runs"]:
         heading, words = TEXTS[run["part"].partition("-")[0]]
         if not run["rows"]:
@@ -385,13 +387,9 @@ def page(files, before=None):
     """The text of the page. `files`: results by the name of their file; `before`: an earlier one."""
     results = {file["machine"]: file["runs"] for file in files.values()}
     text = HEAD.replace("LOST", lost(results))
-    what = "Microseconds of a row against the rows of a call"
-    text = text.replace(
-        "PICTURE", "".join(f"![{what}, {file['machine']}](pictures/{name}.svg)\n\n" for name, file in files.items())
-    )
     if before:
         text += then_and_now(before, results)
-    return text + "".join(machine_section(file["machine"], file) for file in files.values())
+    return text + "".join(machine_section(name, file) for name, file in files.items())
 
 
 # Measuring.
