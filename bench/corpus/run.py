@@ -46,6 +46,7 @@ from tensoa.errors import InputError  # noqa: E402
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "corpus.json", ROOT / "docs" / "corpus.md"
 BUDGET = 120  # seconds of the processor, of the command with all that it starts: other work on the machine does not count
 LONGEST = 900  # seconds on the clock, of the command, and of what is compared and timed afterwards
+LINE = 500  # characters of it that are kept: a model may have 40 000 columns
 NICE = ["nice", "-n", os.environ.get("TENSOA_NICE", "10")]
 
 
@@ -146,7 +147,7 @@ def main() -> int:
         except InputError as error:  # its files are not here
             print(f"{case.name}: {error}", file=sys.stderr)
             continue
-        found |= {"run": this_run(), "load": round(os.getloadavg()[0], 1)}
+        found |= {"run": this_run(), "load": round(os.getloadavg()[0], 1), "said": [line[:LINE] for line in found["said"]]}
         is_worse |= bool(before and before["is_right"] and not found["is_right"])
         said = found.get("refused") or found.get("not_compared") or f"{found['kind']}, error {found['error']:.0e}"
         print(f"{case.name}: {'right' if found['is_right'] else 'FAILED'}, {found['seconds']} s, {said}", flush=True)

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -23,12 +23,33 @@ SWALLOWING = ("__del__", weakref.__file__)  # names of functions and files: what
 TICK, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
+def used() -> tuple[float, float]:
+    """(CPU seconds, GiB of memory) of this process and all that it started."""
+    ended = os.times()
+    seconds, pages = time.process_time() + ended.children_user + ended.children_system, _pages("self")
+    for child in descendants():
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended
+            numbers = (Path("/proc") / str(child) / "stat").read_text().rpartition(")")[2].split()
+            seconds += sum(map(int, numbers[11:15])) / TICK
+            pages += _pages(str(child))
+    return seconds, pages * PAGE / (1 << 30)
+
+
+def _pages(process: str) -> int:
+    """Of its own: those of files, as of libraries, and shared ones do not count."""
+    _, resident, shared = (Path("/proc") / process / "statm").read_text().split()[:3]
+    return int(resident) - int(shared)
+
+
 @dataclass(frozen=True)
 class Budget:
-    """`seconds` of CPU and `memory` in GiB, of this process and those that it starts, beyond what it has taken before."""
+    """`seconds` of CPU and `memory` in GiB, of this process and those that it starts, beyond what it had taken when this was
+    made: one for all that is done for a package.
+    """
 
     seconds: float
     memory: float
+    before: tuple[float, float] = field(default_factory=used, compare=False)
 
     def __post_init__(self) -> None:
         """Raises InputError."""
@@ -53,8 +74,8 @@ class _Over(BaseException):
 
 @contextlib.contextmanager
 def within(budget: Budget) -> Iterator[None]:
-    """Ends the block, with OverBudget, where it takes more. Outside of the main thread nothing is limited: only that one can
-    be interrupted.
+    """Ends the block, with OverBudget, where no more is left of the budget. Outside of the main thread nothing is limited: only
+    that one can be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -74,13 +95,13 @@ def within(budget: Budget) -> Iterator[None]:
 
 class _Watch:
     def __init__(self, budget: Budget) -> None:
-        self.budget, self.before, self.reason = budget, _used(), ""
+        self.budget, self.reason = budget, ""
         self.done, self.is_raised = threading.Event(), False
         self.thread = threading.Thread(target=self._look, daemon=True)
 
     def _look(self) -> None:
         while not self.done.wait(AGAIN if self.is_raised else PERIOD):
-            seconds, memory = (now - before for now, before in zip(_used(), self.before))
+            seconds, memory = (now - before for now, before in zip(used(), self.budget.before))
             if seconds > self.budget.seconds:
                 self.reason = f"its time, more than {self.budget.seconds:g} s of CPU (--seconds)"
             elif memory > self.budget.memory:
@@ -98,21 +119,3 @@ class _Watch:
         if not self.done.is_set():
             self.is_raised = True
             raise _Over(f"{self.reason}, at the step: {current_step()}")
-
-
-def _used() -> tuple[float, float]:
-    """(CPU seconds, GiB of memory) of this process and all that it started."""
-    ended = os.times()
-    seconds, pages = time.process_time() + ended.children_user + ended.children_system, _pages("self")
-    for child in descendants():
-        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended
-            numbers = (Path("/proc") / str(child) / "stat").read_text().rpartition(")")[2].split()
-            seconds += sum(map(int, numbers[11:15])) / TICK
-            pages += _pages(str(child))
-    return seconds, pages * PAGE / (1 << 30)
-
-
-def _pages(process: str) -> int:
-    """Of its own: those of files, as of libraries, and shared ones do not count."""
-    _, resident, shared = (Path("/proc") / process / "statm").read_text().split()[:3]
-    return int(resident) - int(shared)

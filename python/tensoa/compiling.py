@@ -18,7 +18,7 @@ from torch import nn
 from tensoa import export
 from tensoa.binding import Binding, argument_names, examples, require_binding, words
 from tensoa.binding.blocks import absent_results, named_results
-from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
+from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer, trial_rows
 from tensoa.binding.defaults import (
     MOST_COLUMNS,
     left_out,
@@ -134,9 +134,9 @@ def compile(  # as in torch.compile, re.compile
     if given:
         raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
     own = _on_targets(own, of_network)
-    with _or_as_it_is(model, path, of_network, own):
+    with _or_as_it_is(model, path, of_network, own) as known:
         module = source if source is model else source.module()
-        _compile_module(module, path, described or (asked, results), rows, of_network, just_in_time, own)
+        _compile_module(module, path, described or (asked, results), rows, of_network, just_in_time, own, known)
 
 
 def _on_targets(own: own_runtime.OwnRuntime | None, options: export.Options) -> own_runtime.OwnRuntime | None:
@@ -166,15 +166,18 @@ def _with_weights(model: Model, weights: str) -> nn.Module:
 @contextlib.contextmanager
 def _or_as_it_is(
     model: Model, path: str | PathLike, options: export.Options, own: own_runtime.OwnRuntime | None
-) -> Iterator[None]:
-    """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs."""
+) -> Iterator[list[nn.Module]]:
+    """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs: for the blocks of the
+    module that the block adds to what this yields.
+    """
+    known: list[nn.Module] = []
     try:
-        yield
+        yield known
         return
     except Unsupported as error:
         if own is None:
             raise
-        said = own.write(str(model), path)
+        said = own.write(str(model), path, known[0] if known else None)
         reasons = error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)}
     options.report(summary(reasons, f"run as it is by {own.name}: {said}"))
     options.report(
@@ -257,8 +260,11 @@ def _compile_module(
     options: export.Options,
     is_just_in_time: bool,
     own: own_runtime.OwnRuntime | None,
+    known: list[nn.Module],
 ) -> None:
-    """`own`: what runs the file of the model where what is tried before a package takes more than one may (tensoa.budget)."""
+    """`own`: what runs the file of the model where what is tried before a package takes all that one may (tensoa.budget).
+    `known`: gets the module whose tensors begin with rows.
+    """
     is_file = not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py")
     if isinstance(model, nn.Module):
         module = model
@@ -273,7 +279,8 @@ def _compile_module(
     if not isinstance(described, Binding):
         described = [one for one in asked if one.name not in numbers], described[1]
         _fix(module, numbers, asked)
-    limit = contextlib.nullcontext if own is None else functools.partial(within, export.budget(module, options))
+    budget = export.budget(module, options)
+    limit = contextlib.nullcontext if own is None else functools.partial(within, budget)
     with evaluated(module), limit():
         if isinstance(described, Binding):
             sizes: dict[str, Sizes] = {}
@@ -281,17 +288,27 @@ def _compile_module(
         else:
             sizes = _sizes(described[0])
             columns = _in_words(module, *described, rows, options.report)
-    if is_file and not isinstance(described, Binding):
+    if is_file and not isinstance(described, Binding) and not _is_for(module, columns):
         module = load_module(str(model), columns)  # whose results and columns go by name
         _fix(module, numbers, asked)
     with evaluated(module), limit():
         module = with_state(module, [block.name for block in columns.inputs])
         module, lines = rows_first(module, columns, sizes)
+    known.append(module)
     with evaluated(module), limit():  # whose buffers are as they were before
         module, others = settled(module, columns)
     for line in [*lines, *others]:
         options.report(line)
-    export.write(module, columns, path, options, is_just_in_time, own is not None and own.is_faster)
+    export.write(module, columns, path, options, is_just_in_time, own is not None and own.is_faster, budget)
+
+
+def _is_for(module: nn.Module, columns: Binding) -> bool:
+    """Whether the file of the module, which was read without a binding, is the same with this one."""
+    dtypes = {name: taken.dtype for name, taken in taken_by_file(module).items()}
+    blocks = [(block.name, block.dtype) for block in columns.inputs]
+    results = [block.name for block in columns.outputs]
+    takes_any_order = not hasattr(module, "order_by")
+    return takes_any_order and results == [*getattr(module, "result_names", ())] and blocks == [*dtypes.items()]
 
 
 def _numbers_of(module: nn.Module, asked: Sequence[words.Words]) -> dict[str, float]:
@@ -508,7 +525,8 @@ def _width(name: str, one: Any, other: Any) -> int:
 
 def _value(module: nn.Module, inputs: Binding, at: int) -> Any:
     """What the model gives for the `at`-th of two numbers of rows. Raises InputError."""
-    rows = {collection: FEW_ROWS[at + 2 * i] for i, collection in enumerate(collections_of(inputs))}
+    few_rows = trial_rows(inputs, FEW_ROWS)
+    rows = {collection: few_rows[at + 2 * i] for i, collection in enumerate(collections_of(inputs))}
     tensors = inputs.tensors(Columns(inputs, rows, (), "cpu").inputs)
     try:
         with as_exported():

@@ -496,7 +496,7 @@ def _run_on_gpu(path: str | PathLike, target: Target, program: str | PathLike) -
 
 
 def budget(module: nn.Module, options: Options) -> Budget:
-    """What one step to a package may take."""
+    """What a package may take from now on."""
     parameters = sum(weight.numel() for weight in module.parameters()) if isinstance(module, nn.Module) else 0
     return budget_of(parameters, options.seconds, options.memory)
 
@@ -508,11 +508,12 @@ def write(
     options: Options,
     is_just_in_time: bool,
     has_faster: bool = False,
+    limit: Budget | None = None,
 ) -> None:
     """Writes a package, as export() does; where none can be made, or `is_just_in_time`, a program that runs just in time, with
     a line on why. Raises InputError, NoProgram where no kind of program can be made. `has_faster`: whether the model's own
     runtime is tried next, and is faster than these: none is made then where a package takes more than its budget, as it would
-    take as much again.
+    take as much again. `limit`: the budget, where some of it is used up already.
     """
     if is_just_in_time and options != replace(Options(), report=options.report):
         raise InputError(
@@ -543,7 +544,7 @@ def write(
 
     def package(_: dict[str, str]) -> None:
         try:
-            with within(budget(module, options)):
+            with within(limit or budget(module, options)):
                 export(module, columns, path, replace(options, report=report))
         except OverBudget as error:
             if not has_faster:

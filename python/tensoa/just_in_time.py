@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from torch import nn
 
 from tensoa.binding import Binding, require_binding
 from tensoa.binding.blocks import argument_names
-from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of
+from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of, trial_rows
 from tensoa.binding.domain import HARDLY_ANY, with_domain
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported, results_of, with_examples
@@ -34,11 +34,11 @@ from tensoa.tracing import decomposed, not_followed, require_no_state, traced, w
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
 
-def _memory(columns: Binding, rows: tuple[int, ...]) -> Columns:
+def _memory(columns: Binding, rows: Sequence[int]) -> Columns:
     return Columns(columns, {collection: rows[i] for i, collection in enumerate(collections_of(columns))}, (), "cpu")
 
 
-def _arguments(columns: Binding, rows: tuple[int, ...]) -> list[torch.Tensor]:
+def _arguments(columns: Binding, rows: Sequence[int]) -> list[torch.Tensor]:
     """A tensor for each input block, as the model sees it."""
     return columns.tensors(_memory(columns, rows).inputs)
 
@@ -157,11 +157,16 @@ def _place(file: str, line: int) -> str:
     return f", at {Path(file).name}:{line}: {linecache.getline(file, line).strip()[:100]}"
 
 
+def _compared_rows(columns: Binding) -> list[Sequence[int]]:
+    """Two numbers of rows of each collection."""
+    return [trial_rows(columns, ROWS), trial_rows(columns, FEW_ROWS)[1:]]
+
+
 def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
     """Words on how far a program is from its module. Raises Unsupported where that is too far."""
     names = argument_names(module)
     worst, is_checked = 0.0, False
-    for rows in (ROWS, FEW_ROWS):
+    for rows in _compared_rows(columns):
         tensors = _arguments(columns, rows)
         wanted = _call(module, columns, [tensor.clone() for tensor in tensors], names)  # which it may write
         try:
@@ -180,7 +185,7 @@ def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
 
 def _require_any_layout(program: Callable, module: nn.Module, columns: Binding) -> None:
     """Raises Unsupported where the program takes columns where they lie, and gives something else for them than for rows."""
-    memory, names = _memory(columns, ROWS), argument_names(module)
+    memory, names = _memory(columns, trial_rows(columns, ROWS)), argument_names(module)
     wanted = _call(module, columns, columns.tensors(memory.inputs), names)
     try:
         got = _call(program, columns, [block.tensor(one) for block, one in zip(columns.inputs, memory.inputs)], names)
@@ -200,7 +205,7 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
     columns, domain_lines = with_domain(module, with_examples(module, columns))
     for line in domain_lines:
         report(line)
-    for rows in (ROWS, FEW_ROWS):
+    for rows in _compared_rows(columns):
         results_of(module, columns, _memory(columns, rows))
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="tensoa-export-") as folder, as_exported():
         warnings.simplefilter("ignore")

@@ -155,6 +155,11 @@ class Program(RowsFirst):
         rows = self.rows(tensors, by_name)
         return self.by_calls(self.value, rows) if self.recorded is None else _like(self.form, self.recorded(*rows))
 
+    def example(self) -> list[torch.Tensor]:
+        """Rows of a call of the model."""
+        (right,) = self.right
+        return _rows(self.inputs, right.count or TRIED[0])
+
     def own_value(self) -> Any:
         (right,) = self.right
         return right.own_value()

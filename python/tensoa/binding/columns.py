@@ -26,10 +26,19 @@ from tensoa.binding.real_rows import REAL_ROWS, SCALE, real_rows
 ROWS = (1021, 1549, 2053, 2557, 3061, 3571, 4073, 4591, 5101, 5623, 6131, 6653)  # of example collections: all different
 FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449, 503, 557, 601, 653)  # likewise, where the number does not matter
 FEWEST_ROWS = (29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)  # likewise, to try whether a model takes some at all
+ROWS_OF_WIDE_BLOCKS = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+MOST_NUMBERS = 1 << 17  # of the inputs of a call that tries something: a row of wide blocks, as of an image, takes long
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
 Range = tuple[float, float]  # the ends of where numbers lie; infinite where there is none
 EVERYWHERE: Range = (-math.inf, math.inf)
 Rule = dict[str, int]  # of the rows of an output: {"collection": of an input} or {"rows": always}
+
+
+def trial_rows(binding: Binding, rows: Sequence[int]) -> Sequence[int]:
+    """These numbers of rows of example collections, or smaller ones where the blocks are wide."""
+    width = sum(len(block.places) for block in binding.inputs)
+    smaller = [few for few in (FEW_ROWS, FEWEST_ROWS, ROWS_OF_WIDE_BLOCKS) if few[0] < rows[0]]
+    return next((few for few in (rows, *smaller) if few[0] * width <= MOST_NUMBERS), ROWS_OF_WIDE_BLOCKS)
 
 
 def collections_of(binding: Binding) -> list[int]:

@@ -17,7 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tensoa.binding.blocks import Binding, Block
-from tensoa.binding.columns import EVERYWHERE, FEW_ROWS, Columns, Range, all_of, collections_of, is_integer
+from tensoa.binding.columns import EVERYWHERE, FEW_ROWS, Columns, Range, all_of, collections_of, is_integer, trial_rows
 from tensoa.binding.model import as_exported
 from tensoa.command import step
 
@@ -62,7 +62,7 @@ class _Call:
 
     def __init__(self, module: Any, binding: Binding) -> None:
         self.binding = binding
-        rows = {collection: FEW_ROWS[i] for i, collection in enumerate(collections_of(binding))}
+        rows = dict(zip(collections_of(binding), trial_rows(binding, FEW_ROWS)))
         seen = _Results()
         self.shares: list[torch.Tensor] = []
         try:

@@ -24,6 +24,7 @@ from tensoa.binding.columns import (
     bits,
     collections_of,
     is_integer,
+    trial_rows,
 )
 from tensoa.command import step
 from tensoa.errors import InputError, Unsupported, first_line
@@ -102,8 +103,10 @@ def with_lengths(module: Any, binding: Binding) -> tuple[Binding, dict[int, int]
     def of(lengths: dict[int, int]) -> list:
         return [replace(block, collection=lengths[block.collection]) for block in few]
 
+    few_rows = trial_rows(binding, FEW_ROWS)
+
     def runs(lengths: dict[int, int]) -> bool:
-        rows = {collection: FEW_ROWS[2 * i] for i, collection in enumerate(collections)}
+        rows = {collection: few_rows[2 * i] for i, collection in enumerate(collections)}
         try:
             candidate = replace(binding, inputs=tuple(of(lengths)))
             with as_exported():
@@ -160,6 +163,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         return binding
     step("which integers the model takes")
     ranges: dict[int, tuple[int, int] | None] = dict.fromkeys(chosen)
+    few_rows, fewest_rows = trial_rows(binding, FEW_ROWS), trial_rows(binding, FEWEST_ROWS)
 
     def limited(ranges: dict[int, tuple[int, int] | None]) -> Binding:
         inputs = [replace(block, integers=ranges.get(i)) for i, block in enumerate(binding.inputs)]
@@ -171,7 +175,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         with as_exported(), _WithoutNegativeIndices():
             candidate.call(module, Columns(candidate, rows, (), "cpu", numbers=numbers).inputs)
 
-    def runs(changed: dict[int, tuple[int, int] | None], all_rows: Sequence[int] = FEW_ROWS, numbers: str = NORMAL) -> bool:
+    def runs(changed: dict[int, tuple[int, int] | None], all_rows: Sequence[int] = few_rows, numbers: str = NORMAL) -> bool:
         try:
             call(changed, all_rows, numbers)
         except Exception:  # whatever the user's model throws
@@ -193,8 +197,8 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         """
         for first in FIRST:
             try:
-                one, two = (indices(first, first, i, rows) for rows in (FEWEST_ROWS, FEWEST_ROWS[1:]))
-                other = indices(first + 1, first, i, FEWEST_ROWS)
+                one, two = (indices(first, first, i, rows) for rows in (fewest_rows, fewest_rows[1:]))
+                other = indices(first + 1, first, i, fewest_rows)
             except Exception:  # whatever the user's model throws
                 continue
             same = len(one) == len(two) == len(other)
@@ -205,10 +209,10 @@ def with_examples(module: Any, binding: Binding) -> Binding:
             ]
             if same and ends:
                 found = max(low for low, _ in ends), min(high for _, high in ends)
-                return found if runs({**dict.fromkeys(chosen, (first, first)), i: found}, FEWEST_ROWS) else None
+                return found if runs({**dict.fromkeys(chosen, (first, first)), i: found}, fewest_rows) else None
         return None
 
-    if takes_all_of(chosen, FEWEST_ROWS):
+    if takes_all_of(chosen, fewest_rows):
         return limited({i: all_of(binding.inputs[i].column_dtype) for i in chosen})
     ranges |= {i: of_tables(i) for i in chosen}
     left, first = [i for i in chosen if ranges[i] is None], 0
@@ -221,7 +225,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
             return binding  # it fails for another reason, which result_rows() tells
     for i in left:
         dtype = binding.inputs[i].column_dtype
-        if takes_all_of([i], FEW_ROWS):
+        if takes_all_of([i], few_rows):
             ranges[i] = all_of(dtype)
         elif ranges[i] is not None and runs({i: None}, ROWS):
             ranges[i] = None
@@ -265,9 +269,9 @@ def result_rows(module: Any, binding: Binding, device: str) -> list[dict[str, in
     if len(collections) > len(ROWS) // 2:
         raise InputError(f"the binding has {len(collections)} input collections, at most {len(ROWS) // 2} are possible")
     step("how many rows the model gives")
-    seen = []
+    seen, few_rows = [], trial_rows(binding, FEW_ROWS)
     for first in (0, 1):
-        rows = {collection: FEW_ROWS[first + 2 * i] for i, collection in enumerate(collections)}
+        rows = {collection: few_rows[first + 2 * i] for i, collection in enumerate(collections)}
         results = results_of(module, binding, Columns(binding, rows, (), device))
         dimension = [1 if block.is_transposed else 0 for block in binding.outputs]
         seen.append((rows, [result.shape[at] for result, at in zip(results, dimension)]))

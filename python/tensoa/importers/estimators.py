@@ -69,7 +69,7 @@ class Estimator:
             raise type(error)(f"{self.subject}: {error}") from error
 
     def own_runtime(self) -> OwnRuntime:
-        return OwnRuntime("ONNX Runtime", lambda _, path: self._write(path), ("cpu",), is_faster=True)
+        return OwnRuntime("ONNX Runtime", lambda _, path, __: self._write(path), ("cpu",), is_faster=True)
 
     def _write(self, path: str | PathLike) -> str:
         check_writable(path)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 
+from torch import nn
+
 from tensoa.command import check_writable, replacing
 from tensoa.errors import InputError, first_line
 from tensoa.options import TARGETS
@@ -14,12 +16,13 @@ from tensoa.options import TARGETS
 
 @dataclass(frozen=True)
 class OwnRuntime:
-    """`write(source, path)` writes a file that stands alone, and returns words on it. Raises InputError. `targets`: what it
-    runs on. `is_faster`: than programs that run just in time.
+    """`write(source, path, module)` writes a file that stands alone, and returns words on it. Raises InputError. `module`: what
+    rows_first() (tensoa.rows_axis) has made of the source, None where that is not known. `targets`: what it runs on.
+    `is_faster`: than programs that run just in time.
     """
 
     name: str
-    write: Callable[[str, str | PathLike], str]
+    write: Callable[[str, str | PathLike, nn.Module | None], str]
     targets: tuple[str, ...] = TARGETS
     is_faster: bool = False
 
@@ -29,20 +32,23 @@ def of(source: str) -> OwnRuntime | None:
     return next((runtime for ending, runtime in _BY_ENDING.items() if source.endswith(ending)), None)
 
 
-def _copied(source: str, path: str | PathLike) -> str:
+def _copied(source: str, path: str | PathLike, _: nn.Module | None) -> str:
     check_writable(path)
     with replacing(path) as temporary:
         shutil.copyfile(source, temporary)
     return "the file as it is"
 
 
-def _onnx(source: str, path: str | PathLike) -> str:
-    """With the numbers of the files beside it."""
-    from tensoa.importers.onnx import read  # which needs the package onnx
+def _onnx(source: str, path: str | PathLike, module: nn.Module | None) -> str:
+    """With the numbers of the files beside it, and its tensors as blocks."""
+    from tensoa.importers.onnx import blocks, read  # which need the package onnx
 
     check_writable(path)
+    found = blocks.blocks_of(module)
     try:
-        content = read.read(source).SerializeToString()
+        model = read.read(source)
+        blocks.bind(model, found)
+        content = model.SerializeToString()
     except InputError:
         raise
     except Exception as error:  # what protobuf throws of more than 2 GB
@@ -53,10 +59,12 @@ def _onnx(source: str, path: str | PathLike) -> str:
         said = "not loaded here, onnxruntime is not installed"
     else:
         try:
-            onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+            if found.inputs:
+                blocks.require_same(lambda given: session.run(None, given), module)
         except Exception as error:  # it throws many kinds
             raise InputError(f"{source}: ONNX Runtime does not take it either: {first_line(error)}") from error
-        said = f"loaded with {onnxruntime.__version__}"
+        said = f"loaded with {onnxruntime.__version__}" + (", rows first" if found.inputs else "")
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(content)
     return said

@@ -23,6 +23,7 @@ from tensoa.binding.columns import (
     collections_of,
     is_integer,
     rows_by,
+    trial_rows,
 )
 from tensoa.binding.model import as_exported, results_of
 from tensoa.binding.real_rows import EQUAL, REAL_ROWS, TIED
@@ -30,8 +31,9 @@ from tensoa.errors import InputError
 from tensoa.package.float64 import QUANTISING, SHORT, Shaken, in_double, near_in_double, results_in_double, rounded_otherwise
 
 MOST_ROWS = 1000
-FEW_ROWS = 33
+FEW_ROWS, FEWEST_ROWS = 33, 5
 MOST_BYTES = 64 << 20  # of one tensor in float64 that a model makes on its way: fewer rows are tried of models that make more
+MOST_MADE = 1 << 26  # numbers of all tensors together that a call makes: fewer rows are tried of models that make more
 MOST_WORK = 2_000_000_000  # multiplications and additions of products in a call: fewer rows are tried of models that have more
 # 0 rows: of models with a fixed number of result rows; of others nothing runs then.
 KINDS = (NORMAL, SMALL, LARGE, SPECIAL, *REAL_ROWS)
@@ -121,8 +123,9 @@ class Cases:
         drawn = [block for block in binding.inputs if block.examples is None]
         has_floats = any(block.column_dtype.is_floating_point for block in drawn)
         has_sizes = has_floats or any(_takes_all(block) for block in drawn)
-        rows_of = [limit * FEW_ROWS // max(1, used) for limit, used in ((MOST_BYTES, 8 * seen.numbers), (MOST_WORK, seen.work))]
-        most = min(most, max(FEW_ROWS, min(rows_of)))
+        costs = ((MOST_BYTES, 8 * seen.numbers), (MOST_MADE, seen.made), (MOST_WORK, seen.work))
+        rows_of = (limit * seen.rows // max(1, used) for limit, used in costs)
+        most = min(most, max(FEW_ROWS if seen.orders_rows else FEWEST_ROWS, min(rows_of)))
         done = set()
         for numbers, count in CASES:
             count = min(count, most)
@@ -167,17 +170,18 @@ def _rows(binding: Binding, count: int) -> dict[int, int]:
 
 
 class _Seen(TorchDispatchMode):
-    """Of the tensors that operations of torch give: the numbers in the largest, and the shortest of short floats; the `work` of
-    products, convolutions and attention; and whether numbers are quantised, so that one of two neighbours may be as good as the
-    other, and whether an operation chooses among all rows for each row; `counts`: of rows.
+    """Of the tensors that operations of torch give: the numbers in the largest, those `made` in all of them, and the shortest
+    of short floats; the `work` of products, convolutions and attention; and whether numbers are quantised, so that one of two
+    neighbours may be as good as the other, and whether an operation chooses among all rows for each row. `rows`: of the first
+    collection, `counts`: of all.
     """
 
-    numbers, work, is_quantised, orders_rows = 0, 0, False, False
+    numbers, made, work, is_quantised, orders_rows = 0, 0, 0, False, False
     short: torch.dtype | None = None
 
-    def __init__(self, counts: Container[int]) -> None:
+    def __init__(self, rows: int, counts: Container[int]) -> None:
         super().__init__()
-        self.counts = counts
+        self.rows, self.counts = rows, counts
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         results = function(*args, **(kwargs or {}))
@@ -191,7 +195,7 @@ class _Seen(TorchDispatchMode):
             self.orders_rows |= sizes.pop(dim) in self.counts and any(size in self.counts for size in sizes)
         for result in results if isinstance(results, (tuple, list)) else [results]:
             if isinstance(result, torch.Tensor):
-                self.numbers = max(self.numbers, result.numel())
+                self.numbers, self.made = max(self.numbers, result.numel()), self.made + result.numel()
                 if result.dtype in SHORT:
                     self.short = max(self.short or result.dtype, result.dtype, key=lambda dtype: torch.finfo(dtype).eps)
         return results
@@ -199,9 +203,10 @@ class _Seen(TorchDispatchMode):
 
 def _seen(module: Any, binding: Binding, rules: list[dict]) -> _Seen:
     """What the module calculates with."""
-    rows = _rows(binding, FEW_ROWS)
+    (few,) = trial_rows(binding, (FEW_ROWS,))[:1]
+    rows = _rows(binding, few)
     columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
-    seen = _Seen(set(rows.values()))
+    seen = _Seen(few, set(rows.values()))
     with contextlib.suppress(Exception), torch.no_grad(), as_exported(), seen:  # whatever a model throws: a case says it
         binding.call(module, columns.inputs)
     return seen

@@ -133,7 +133,7 @@ def test_a_program_of_torch_export_of_one_number_of_rows_is_written_as_it_is(tmp
     module = torch.nn.Linear(3, 2).eval()
     torch.export.save(torch.export.export(module, (torch.randn(7, 3),)), tmp_path / "a.pt2")
     runtime = own_runtime.of(str(tmp_path / "a.pt2"))
-    assert runtime.name == "torch.export" and runtime.write(str(tmp_path / "a.pt2"), tmp_path / "m.pt2") == "the file as it is"
+    assert runtime.name == "torch.export" and runtime.write(str(tmp_path / "a.pt2"), tmp_path / "m.pt2", None) == "the file as it is"
     assert (tmp_path / "m.pt2").read_bytes() == (tmp_path / "a.pt2").read_bytes()
 
 

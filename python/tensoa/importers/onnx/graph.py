@@ -143,9 +143,14 @@ def _input(value: onnx.ValueInfoProto) -> Input:
         raise Unsupported(f'input "{value.name}" is of {_name_of(tensor.elem_type)}, expected numbers of {_known_names()}')
     shape, free = None, ""
     if tensor.HasField("shape"):
-        shape = tuple(size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim)
-        free = next((size.dim_param for size in tensor.shape.dim if not size.HasField("dim_value")), "")
+        shape = tuple(size.dim_value if _is_said(size) else None for size in tensor.shape.dim)
+        free = next((size.dim_param for size in tensor.shape.dim if not _is_said(size)), "")
     return Input(value.name, DTYPES[tensor.elem_type], shape, free)
+
+
+def _is_said(size: onnx.TensorShapeProto.Dimension) -> bool:
+    """Negative ones, as of Paddle, are free."""
+    return size.HasField("dim_value") and size.dim_value >= 0
 
 
 def _name_of(number: int) -> str:

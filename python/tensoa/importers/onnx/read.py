@@ -100,7 +100,7 @@ def _converted(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
 def _sort(graph: onnx.GraphProto) -> None:
     """Puts nodes behind those whose results they take, where they do not stand so."""
     for node in graph.node:
-        for inner in _graphs(node):
+        for inner in graphs_of(node):
             _sort(inner)
     makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
     needs = {i: {makers[name] for name in _read_by(node) if name in makers} for i, node in enumerate(graph.node)}
@@ -157,13 +157,13 @@ def _undeclared(name: str) -> onnx.ValueInfoProto:
 def _read_by(node: onnx.NodeProto) -> Iterator[str]:
     """Names of values that a node needs, those in its graphs too."""
     yield from node.input
-    for inner in _graphs(node):
+    for inner in graphs_of(node):
         yield from (value.name for value in inner.output)
         for one in inner.node:
             yield from _read_by(one)
 
 
-def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     for attribute in node.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
             yield attribute.g
@@ -173,7 +173,7 @@ def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     for node in graph.node:
         yield node
-        for inner in _graphs(node):
+        for inner in graphs_of(node):
             yield from _all_nodes(inner)
 
 
@@ -196,7 +196,7 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR:
                 yield attribute.t
-        for inner in _graphs(node):
+        for inner in graphs_of(node):
             yield from _tensors(inner)
 
 

@@ -187,6 +187,10 @@ def reshaped(value: Value, target: Sequence[Factors]) -> Value:
                 tensor, rest = _taken(tensor, place, rest)
             place += 1
         groups.append(place - start)
+    for size in tensor.shape[place:]:  # 1, as of the only place of a convolution
+        if size != 1:
+            raise NotFused("a shape of another number of elements")
+        tensor = build.select(tensor, place, 0)
     return Value(tensor, tuple(groups))
 
 

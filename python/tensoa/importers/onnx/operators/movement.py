@@ -12,6 +12,8 @@ from torch.nn import functional
 from tensoa.importers.onnx.operators.table import Results, on_known, operator
 from tensoa.importers.onnx.values import Call, Known, Refused, known
 
+OPEN = 10**9  # the end of a slice from which it is that of its axis: exporters write this, or the largest integer
+
 # ---- constants
 
 
@@ -217,7 +219,7 @@ def _slices(call: Call, rank: int) -> list[slice]:
 def _slice(call: Call) -> Results:
     x = call.tensor(0)
     for axis, one in enumerate(_slices(call, x.dim())):
-        is_open = isinstance(one.stop, int) and one.stop >= torch.iinfo(torch.int32).max
+        is_open = isinstance(one.stop, int) and one.stop >= OPEN
         if one.step is None or (one.start == 0 and is_open and one.step == 1):
             continue
         if one.step > 0:
