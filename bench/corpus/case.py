@@ -32,7 +32,7 @@ TREES = ("XGBoost", "LightGBM", "CatBoost", "scikit-learn", "ONNX trees", "TMVA 
 COMPARED = 37  # rows, which no axis of a model has by chance
 ROWS = (1, 16, 1000)
 TURNS, SHORTEST, LONGEST = 9, 2e-3, 12.0  # of a round of calls in seconds; of all rounds of a number of rows
-MOST_SECONDS = 60.0  # of one call that is timed
+MOST_SECONDS = 15.0  # of one call that is timed
 TOLERANCE = {True: 1e-6, False: 1e-4}  # of trees, of networks: ||a - b|| / ||b|| of a column
 
 

@@ -83,7 +83,12 @@ void describe_columns(const Session& session, package::ModelDescription& model) 
   }
   if (collections.empty()) return;
   std::vector<package::ArgumentDescription> outputs;
+  std::string left_out;
   for (const Value& output : session.outputs()) {
+    if (!output.spec.dtype) {
+      left_out += "; " + output.spec.name + " is " + output.type + ", which no column holds";
+      continue;
+    }
     auto block = block_of(output);
     if (!block) return;
     const auto found = collections.find(name_of_rows(output, *block));
@@ -95,11 +100,13 @@ void describe_columns(const Session& session, package::ModelDescription& model) 
     outputs.push_back(package::argument_of(*block, collection, 1));
     binding.outputs.push_back(*std::move(block));
   }
+  if (outputs.empty()) return;
   model.inputs.clear();
   for (const BlockDescription& block : binding.inputs) {
     model.inputs.push_back(package::argument_of(block, block.collection));
   }
   model.outputs = std::move(outputs);
+  model.proof += left_out;
   model.binding = std::move(binding);
 }
 

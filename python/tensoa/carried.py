@@ -143,8 +143,15 @@ def state_of(module: nn.Module, calls: Iterator[tuple[int | None, Callable[..., 
             except Exception:  # whatever the user's model throws
                 continue
         names = {path: name for name, path in _names(list(before), own).items()}
-        return [names[path] for path in changed] if is_state and rows == 1 else []
+        is_state = is_state and rows == 1 and not _draws(module, call, first)
+        return [names[path] for path in changed] if is_state else []
     return []
+
+
+def _draws(module: nn.Module, call: Callable[..., Any], first: Sequence[torch.Tensor]) -> bool:
+    """Whether the module, as it was before the first call, gives something else than in that: random numbers."""
+    with evaluated(module):
+        return not all(map(torch.equal, first, _results(call())))
 
 
 def _names(paths: Sequence[str], own: Sequence[str]) -> dict[str, str]:

@@ -28,6 +28,7 @@ from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
+from tensoa.importers.results import Results
 from tensoa.row_numbers import require_no_branch
 from tensoa.tracing import decomposed, not_followed, require_no_state, traced, with_place
 
@@ -60,9 +61,27 @@ def _error(got: torch.Tensor, wanted: torch.Tensor) -> float:
     return float(difference.norm()) / (float(right.norm()) or 1.0)
 
 
+class _OfBlocks(nn.Module):
+    """A module that gives a dict of the output blocks."""
+
+    def __init__(self, module: nn.Module, columns: Binding) -> None:
+        super().__init__()
+        self.module, self.columns = module, columns
+
+    def forward(self, *tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+        results = self.columns.results(self.columns.value(self.module, tensors))
+        return {block.name: result for block, result in zip(self.columns.outputs, results)}
+
+
+def _followed(module: nn.Module, columns: Binding) -> nn.Module:
+    """The module, or one with results that torch.export has a type for."""
+    value = columns.value(module, _arguments(columns, trial_rows(columns, FEW_ROWS)))
+    return _OfBlocks(module, columns) if isinstance(value, Results) else module
+
+
 def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
     """The module with its own arguments, and free numbers of rows."""
-    tensors = _arguments(columns, ROWS)
+    module, tensors = _followed(module, columns), _arguments(columns, ROWS)
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in columns.inputs]
     if not columns.goes_by_name(argument_names(module)):
         of_parameters = inspect.signature(module.forward).bind(*shapes).arguments  # *inputs is one of them

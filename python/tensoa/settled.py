@@ -531,14 +531,18 @@ def _state(module: nn.Module, inputs: Binding, rows: list[list[torch.Tensor]]) -
     try:
         for call in range(2, CALLS + 1) if changed else ():
             if not _are_same(_tensors(inputs.value(module, rows[0])), first):
+                _restore(module, before)
+                if not _are_same(_tensors(inputs.value(module, rows[0])), first):
+                    raise Changes(
+                        "the model draws random numbers: calls of the same numbers, with the same state, give others; "
+                        "expected random numbers as an argument"
+                    )
                 raise Changes(
                     f"the model changes itself ({', '.join(changed)}): call {call} gives other numbers than the first; "
                     "expected one that gives the same, as after its warm-up"
                 )
     finally:
-        with torch.no_grad():
-            for name, one in module.named_buffers():
-                one.copy_(before[name])
+        _restore(module, before)
     small = [name for name, one in before.items() if one.numel() == 1 and not one.is_floating_point()]
     kept = {name: before[name] for name in dict.fromkeys([*changed, *small])}
     lines = [
@@ -546,6 +550,12 @@ def _state(module: nn.Module, inputs: Binding, rows: list[list[torch.Tensor]]) -
         for name in changed
     ]
     return {(name.rpartition(".")[0], name.rpartition(".")[2]): one for name, one in kept.items()}, lines
+
+
+def _restore(module: nn.Module, buffers: dict[str, torch.Tensor]) -> None:
+    with torch.no_grad():
+        for name, one in module.named_buffers():
+            one.copy_(buffers[name])
 
 
 def _decide(found: Settled, rows: list[list[torch.Tensor]]) -> bool:

@@ -341,8 +341,11 @@ TEST_F(OnnxEngine, SaysWhatAFileTakes) {
   EXPECT_FALSE(pooled.outputs[0].collection);
   EXPECT_EQ(pooled.outputs[0].rows, 1U);
   EXPECT_TRUE(package::inspect(onnx_file("scaled")).inputs[1].block->element.is_scalar());
-  EXPECT_FALSE(package::inspect(onnx_file("label")).binding);
-  EXPECT_EQ(package::inspect(onnx_file("label")).outputs[0].type, "string");
+  const auto label = package::inspect(onnx_file("label"));
+  ASSERT_EQ(label.outputs.size(), 1U);
+  EXPECT_EQ(label.outputs[0].name, "y");
+  EXPECT_EQ(label.binding->outputs[0].columns.size(), 3U);
+  EXPECT_THAT(label.proof, HasSubstr("label is string, which no column holds"));
 }
 
 TEST_F(OnnxEngine, RowsOfAModelForOneRowAreIndependent) {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 
-class _Results(tuple):
+class Results(tuple):
     """As a named tuple, with any text as names."""
 
     _fields: tuple[str, ...]
@@ -18,6 +18,6 @@ def named(tensors: Sequence[torch.Tensor], names: Sequence[str]) -> Any:
     """A tensor, or several with their names."""
     if len(tensors) == 1:
         return tensors[0]
-    results = _Results(tensors)
+    results = Results(tensors)
     results._fields = tuple(names)
     return results
