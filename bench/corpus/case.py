@@ -191,6 +191,8 @@ def kind_of(inspected: dict) -> str:
     """The program of a package, or how the file runs."""
     if inspected.get("fused_parts"):
         return "parts"
+    if inspected["format"].startswith("ONNX"):
+        return "onnx"
     programs = {one["kind"] for one in inspected.get("programs", ())}
     for kind in ("inductor", "fused", "forest"):
         if kind in programs:

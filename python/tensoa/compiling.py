@@ -167,8 +167,8 @@ def _with_weights(model: Model, weights: str) -> nn.Module:
 def _or_as_it_is(
     model: Model, path: str | PathLike, options: export.Options, own: own_runtime.OwnRuntime | None
 ) -> Iterator[list[nn.Module]]:
-    """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs: for the blocks of the
-    module that the block adds to what this yields.
+    """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs: for the blocks of
+    the module that the block adds to what this yields.
     """
     known: list[nn.Module] = []
     try:

@@ -67,6 +67,23 @@ def test_what_takes_less_is_left_alone_and_its_errors_pass():
             raise KeyError("of the block")
 
 
+def test_several_blocks_share_one_budget():
+    budget = Budget(1.0, MUCH)
+    with within(budget):
+        work(0.6)
+    with pytest.raises(Unsupported, match="its time"):
+        with within(budget):
+            work(0.6)
+    with within(Budget(1.0, MUCH)):  # another one begins anew
+        work(0.6)
+
+
+def test_what_was_done_before_a_budget_was_made_does_not_count():
+    work(0.6)
+    with within(Budget(0.5, MUCH)):
+        work(0.1)
+
+
 def test_another_thread_is_not_limited():
     done = []
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from tensoa.carried import Carried, with_state
+from tensoa.carried import Carried, state_of, with_state
 from tensoa.compiling import _in_words, _words
 from tensoa.rows_axis import rows_first
 
@@ -124,6 +124,25 @@ def test_a_state_that_equal_rows_do_not_change_is_found():
     torch.testing.assert_close(after, torch.maximum(largest, x))
     torch.testing.assert_close(output, 2 * after)
     assert [block.name for block in found(Latch(), "x[3]")[1].inputs] == ["x", "is_set"]
+
+
+class Noise(nn.Module):
+    """Random numbers, and a counter."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls += 1
+        return x + torch.rand_like(x)
+
+
+def test_random_numbers_are_not_taken_for_those_of_a_state():
+    x = torch.randn(3)
+    for model, state in ((Average(), ["mean"]), (Noise(), [])):
+        calls = [(1, lambda factor=1.0, model=model: model(factor * x))]
+        assert state_of(model, iter(calls)) == state
 
 
 def test_a_state_has_a_name_of_its_own():

@@ -21,7 +21,7 @@ from torch import nn
 
 import tensoa
 from conftest import ROOT
-from tensoa import binding
+from tensoa import binding, compiling
 from tensoa.binding import examples
 from tensoa.errors import InputError
 from tensoa.package import archive
@@ -509,3 +509,23 @@ def test_a_model_without_results_or_with_other_ones_for_other_rows_is_refused(fo
     with pytest.raises(InputError, match=message):
         tensoa.compile(WithoutFeatures(form), tmp_path / "m.pt2", columns=["x=a,b,c"], report=lambda line: None)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_whose_columns_make_it_no_other_module_is_read_once(tmp_path, monkeypatch):
+    onnx = pytest.importorskip("onnx")
+    sizes = (("x", onnx.TensorProto.FLOAT), ("y", onnx.TensorProto.FLOAT))
+    given, result = (onnx.helper.make_tensor_value_info(name, kind, ["n", 2]) for name, kind in sizes)
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Tanh", ["x"], ["y"])], "test", [given], [result])
+    imports = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=imports, ir_version=8), tmp_path / "m.onnx")
+    read = []
+
+    def load(source, columns=None, load=compiling.load_module):
+        read.append(columns)
+        return load(source, columns)
+
+    monkeypatch.setattr(compiling, "load_module", load)
+    tensoa.compile(tmp_path / "m.onnx", tmp_path / "a.pt2", columns=["x=a,b"], report=lambda line: None)
+    assert read == [None]
+    tensoa.compile(tmp_path / "m.onnx", tmp_path / "b.pt2", columns=["x=a,b"], outputs=["z=c,d"], report=lambda line: None)
+    assert read[-1] is not None  # a block of another name

@@ -179,3 +179,17 @@ def test_packages_of_such_models_are_fused(model, columns, tmp_path):
     lines = []
     tensoa.compile(model(), tmp_path / "m.pt2", columns=[columns], report=lines.append)
     assert "fused into 1 kernel:" in lines and "rows: each is calculated from itself alone" in lines
+
+
+def test_random_numbers_are_said_and_not_the_counter_beside_them():
+    class Noise(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x):
+            self.calls += 1
+            return x + torch.rand_like(x)
+
+    with pytest.raises(Changes, match="the model draws random numbers: calls of the same numbers, with the same state, give"):
+        found(Noise())

@@ -23,6 +23,7 @@ from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers.onnx import OnnxModule, read
 from tensoa.importers.own_runtime import OwnRuntime
 from tensoa.importers.trees import match
+from tensoa.importers.trees.sklearn_columns import framed
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 FEATURES, SCORE = "features", "score"
@@ -47,12 +48,7 @@ class Estimator:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Its own answers [rows, numbers] of values [rows, columns]."""
-        given: Any = x.astype(np.float64)
-        if hasattr(self.model, "feature_names_in_"):
-            with contextlib.suppress(ImportError):
-                import pandas
-
-                given = pandas.DataFrame(given, columns=self.model.feature_names_in_)
+        given = framed(x, getattr(self.model, "feature_names_in_", ()))
         with _silent():
             answers = getattr(self.model, self.method)(given)
         answers = np.asarray(answers.todense() if hasattr(answers, "todense") else answers, np.float64)

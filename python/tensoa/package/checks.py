@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program beside the model that it was made of."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import torch
@@ -37,14 +37,18 @@ def validate(
     what: str = "the package",
     kinds: Container[str] = KINDS,
     tried: Cases | None = None,
+    chosen: Iterable[Case] | None = None,
 ) -> list[Check]:
     """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64, on these kinds of numbers. Raises
     Differs where it differs too much, WritesElsewhere; messages call it `what`. `tried`: those of the module, where
-    other programs are compared with it, too. What it returns are the calls of which some results are finite.
+    other programs are compared with it, too; `chosen`: some of them, instead of all of these kinds. What it returns are the
+    calls of which some results are finite.
     """
     cases, got, checks = [], [], []
     step(f"checking {what}")
-    for case in (tried or Cases(module, binding, rules)).of(kinds=kinds, is_whole=is_whole):
+    if chosen is None:
+        chosen = (tried or Cases(module, binding, rules)).of(kinds=kinds, is_whole=is_whole)
+    for case in chosen:
         rows = list(case.rows.values())
         columns = case.released()
         run(columns, rows)
@@ -53,25 +57,25 @@ def validate(
         cases.append(case)
         got.append([torch.cat(arguments) for arguments in columns.outputs])
         checks.append(Check(rows, case.numbers))
-    for chosen in by_numbers(cases).values():
+    for of_kind in by_numbers(cases).values():
         for at, block in enumerate(binding.outputs):
-            right = Right([cases[i] for i in chosen], at)
-            all_errors = [right.errors(place, got[i][at]) for place, i in enumerate(chosen)]
-            for place, (i, errors) in enumerate(zip(chosen, all_errors)):
+            right = Right([cases[i] for i in of_kind], at)
+            all_errors = [right.errors(place, got[i][at]) for place, i in enumerate(of_kind)]
+            for place, (i, errors) in enumerate(zip(of_kind, all_errors)):
                 if (cases[i].numbers != NORMAL and right.is_rough()) or not right.says_something(place):
                     continue
                 checks[i].relative_error[block.name] = errors.max().item()
                 checks[i].relative_error_eager[block.name] = right.eager_errors[place].max().item()
             limits = _limits(block, right, binding)
-            for place, i in enumerate(chosen):
+            for place, i in enumerate(of_kind):
                 is_judged_by_row = (cases[i].numbers == NORMAL or right.is_quantised) and not right.is_choice
                 if is_judged_by_row and (all_errors[place] > limits).any():
                     settled = right.without_ill_conditioned(place, cases[i], got[i][at], limits)
                     all_errors[place] = right.errors(place, settled)
             try:
-                _judge(block, [cases[i] for i in chosen], torch.stack(all_errors), right, limits, what)
+                _judge(block, [cases[i] for i in of_kind], torch.stack(all_errors), right, limits, what)
             except Differs:
-                of_cases = zip(chosen, all_errors)
+                of_cases = zip(of_kind, all_errors)
                 if all(is_settled(cases[i]) and not is_as_far_from_itself(cases[i], at, one) for i, one in of_cases):
                     raise
     return [check for check in checks if check.relative_error]

@@ -34,10 +34,14 @@ def compared(module: Any, binding: Binding, rules: list[dict], tried: Cases | No
         yield f"not compared with {module.framework}, which is not installed"
         return
     run = _runner(reference, module.framework, module, binding)
-    tried = tried or Cases(module, binding, rules)
-    _ = [*tried.of(is_whole=False)]  # together, which copies the model into float64 once and not for each kind
+    cases = [*(tried or Cases(module, binding, rules)).of(is_whole=False)]
+
+    def agreeing(kind: str) -> int:
+        chosen = [case for case in cases if case.numbers == kind]
+        return len(validate(run, module, binding, rules, what=module.framework, chosen=chosen))
+
     try:
-        count = len(validate(run, module, binding, rules, what=module.framework, kinds=(NORMAL,), tried=tried))
+        count = agreeing(NORMAL)
     except Differs as error:
         if not _is_right_in_float64(module, binding, rules):
             raise InputError(str(error)) from error  # of no kind of program: all would have it
@@ -48,7 +52,7 @@ def compared(module: Any, binding: Binding, rules: list[dict], tried: Cases | No
         )
     for kind in KINDS[1:]:
         try:
-            count += len(validate(run, module, binding, rules, what=module.framework, kinds=(kind,), tried=tried))
+            count += agreeing(kind)
         except InputError as error:
             yield str(error).removesuffix("; it is not written")
     if count:

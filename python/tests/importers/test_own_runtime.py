@@ -117,6 +117,58 @@ def test_without_onnx_runtime_the_line_says_that_nothing_was_loaded(tmp_path, mo
     )
 
 
+def streaming(path):
+    """A model of a state whose rows are second, with a number for a call, whose result is not of the sizes that the file says."""
+    nodes = [
+        helper.make_node("ReduceSum", ["state", "first"], ["old"], keepdims=0),
+        helper.make_node("Equal", ["rate", "fast"], ["is_fast"]),
+        helper.make_node("Where", ["is_fast", "two", "one"], ["factor"]),
+        helper.make_node("Mul", ["x", "factor"], ["scaled"]),
+        helper.make_node("Tanh", ["scaled"], ["h"]),
+        helper.make_node("Add", ["h", "old"], ["new"]),
+        helper.make_node("ReduceSum", ["new", "last"], ["y"], keepdims=0),
+        helper.make_node("Unsqueeze", ["new", "first"], ["new1"]),
+        helper.make_node("Concat", ["new1", "state"], ["all"], axis=0),
+        helper.make_node("Slice", ["all", "first", "two_steps", "first"], ["next"]),
+    ]  # fmt: skip
+    arrays = {
+        "first": np.array([0]), "last": np.array([1]), "two_steps": np.array([2]), "fast": np.array(16000),
+        "one": np.array(1, np.float32), "two": np.array(2, np.float32),
+    }  # fmt: skip
+    inputs = [
+        helper.make_tensor_value_info("x", FLOAT, ["n", 4]),
+        helper.make_tensor_value_info("state", FLOAT, [2, "n", 4]),
+        helper.make_tensor_value_info("rate", TensorProto.INT64, []),
+    ]
+    outputs = [helper.make_tensor_value_info("y", FLOAT, [1]), helper.make_tensor_value_info("next", FLOAT, [2, "n", 4])]
+    initializers = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "test", inputs, outputs, initializer=initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_onnx_runtime_gets_the_blocks_that_a_package_has(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise Unsupported("no package here")
+
+    monkeypatch.setattr(compiling.export, "write", refuse)
+    source, lines = streaming(tmp_path / "m.onnx"), []
+    columns = ["x[n,4]", "state[2,n,4]", "rate=16000"]
+    tensoa.compile(str(source), tmp_path / "m.pt2", columns=columns, report=lines.append)
+    (said,) = [line for line in lines if "run as it is by ONNX Runtime" in line]
+    assert said.endswith(f"loaded with {onnxruntime.__version__}, rows first")
+    session = onnxruntime.InferenceSession((tmp_path / "m.pt2").read_bytes(), providers=["CPUExecutionProvider"])
+    assert [one.shape for one in session.get_inputs()] == [["rows_0", 4], ["rows_0", 8]]
+    assert [one.shape for one in session.get_outputs()] == [["rows_0"], ["rows_0", 8]]
+    random = np.random.default_rng(0)
+    x, state = (random.normal(size=size).astype(np.float32) for size in ((5, 4), (2, 5, 4)))
+    itself = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
+    y, after = itself.run(None, {"x": x, "state": state, "rate": np.array(16000)})
+    got, got_after = session.run(None, {"x": x, "state": np.moveaxis(state, 0, 1).reshape(5, 8)})
+    assert np.array_equal(got, y)
+    assert np.array_equal(got_after, np.moveaxis(after, 0, 1).reshape(5, 8))
+
+
 def test_columns_that_the_model_does_not_take_are_refused(tmp_path):
     """Another runtime would not take them either."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
@@ -133,7 +185,8 @@ def test_a_program_of_torch_export_of_one_number_of_rows_is_written_as_it_is(tmp
     module = torch.nn.Linear(3, 2).eval()
     torch.export.save(torch.export.export(module, (torch.randn(7, 3),)), tmp_path / "a.pt2")
     runtime = own_runtime.of(str(tmp_path / "a.pt2"))
-    assert runtime.name == "torch.export" and runtime.write(str(tmp_path / "a.pt2"), tmp_path / "m.pt2", None) == "the file as it is"
+    said = runtime.write(str(tmp_path / "a.pt2"), tmp_path / "m.pt2", None)
+    assert runtime.name == "torch.export" and said == "the file as it is"
     assert (tmp_path / "m.pt2").read_bytes() == (tmp_path / "a.pt2").read_bytes()
 
 

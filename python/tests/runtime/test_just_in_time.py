@@ -30,6 +30,23 @@ class Graph(nn.Module):
         return node[edge_index[0]] - node[edge_index[1]], torch.cat([node, x.double().float()], 1)
 
 
+def test_a_file_of_onnx_with_several_results_runs_by_torch_export(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper, weight = onnx.helper, np.float32([[1, 2], [3, 4], [5, 6]])
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["sum:0"]), helper.make_node("Neg", ["sum:0"], ["other"])]
+    x, *results = (
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", size])
+        for name, size in (("x", 3), ("sum:0", 2), ("other", 2))
+    )
+    graph = helper.make_graph(nodes, "two", [x], results, [onnx.numpy_helper.from_array(weight, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    tensoa.compile(tmp_path / "m.onnx", tmp_path / "m.pt2", columns=["x=a,b,c"], just_in_time=True, report=lambda line: None)
+    rows = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    answers = Model(tmp_path / "m.pt2", columns=["x=a,b,c"], outputs=["other=r,s", "sum:0=p,q"])(rows)
+    np.testing.assert_allclose(answers["sum:0"], rows @ weight, rtol=1e-5)
+    np.testing.assert_array_equal(answers["other"], -answers["sum:0"])
+
+
 COLUMNS = ["x=pt,eta@hits", "charge=charge:int32@hits", "edge_index.T=from,to:int64@edges"]
 
 

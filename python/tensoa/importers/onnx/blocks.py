@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""A file of ONNX whose tensors do not begin with rows, or that says sizes which its results do not have, as one whose inputs and
-results are blocks [n, k], for ONNX Runtime.
+"""A file of ONNX as one whose inputs and results are blocks [n, k], for ONNX Runtime: where tensors do not begin with rows, or
+results have other sizes than the file says.
 """
 
 import math
@@ -23,7 +23,7 @@ from tensoa.rows_axis import Program, are_same
 
 @dataclass(frozen=True)
 class InputBlock:
-    """Rows [n, k] that are a tensor: `sizes` of one row, `axis` of the rows, None where a call has one row and the tensor has no
+    """Rows [n, k] that are a tensor: `sizes` of one row, `axis` of the rows, None where a call has one row and the tensor no
     axis for it. `rows`: their number, or what it is called.
     """
 
@@ -70,7 +70,9 @@ def blocks_of(module: nn.Module | None) -> Blocks:
         for block, place in zip(right.inputs.inputs, right.places)
     ]
     results = [
-        ResultBlock(name, math.prod(sizes), len(sizes) + (axis is not None), axis, first or names[min(names)])
+        ResultBlock(
+            name, math.prod(size or 1 for size in sizes), len(sizes) + (axis is not None), axis, first or names[min(names)]
+        )
         for name, sizes, axis in zip(right.model.graph.results, right.sizes_of_results(), right.axes)
     ]
     return Blocks(inputs, results, right.model.fixed)
@@ -91,7 +93,8 @@ def require_same(run: Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]], m
 def bind(model: onnx.ModelProto, blocks: Blocks) -> None:
     """Changes the model to one of these blocks: tensors are made of them and they of tensors by nodes of its own."""
     graph = model.graph
-    tensors = {one.name: f"{one.name}/tensor" for one in (*blocks.inputs, *blocks.results)}
+    names = [*(one.name for one in blocks.inputs), *(one.name for one in blocks.results)]
+    tensors = {name: f"{name}/tensor" for name in names}
     _rename(graph, tensors)
     before: list[onnx.NodeProto] = []
     after: list[onnx.NodeProto] = []

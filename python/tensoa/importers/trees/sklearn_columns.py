@@ -151,6 +151,18 @@ def _indicator(feature: Feature, category: float) -> Feature:
 # ---- what the steps give, for comparison
 
 
+def framed(x: np.ndarray, names: Sequence[str]) -> Any:
+    """Rows as scikit-learn takes them: of float64, with these names where pandas is installed."""
+    given = np.array(x, np.float64)
+    if not len(names):
+        return given
+    try:
+        import pandas
+    except ImportError:
+        return given
+    return pandas.DataFrame(given, columns=list(names))
+
+
 def applied(steps: Sequence[Any], names: Sequence[str], dtype: type) -> Function:
     """What the steps make of rows, in the type that the trees see. A category that is not known is none of them."""
     steps = copy.deepcopy(list(steps))
@@ -159,11 +171,8 @@ def applied(steps: Sequence[Any], names: Sequence[str], dtype: type) -> Function
             step.handle_unknown = "ignore"
 
     def run(x: np.ndarray) -> np.ndarray:
-        given: Any = np.array(x, np.float64)
-        if names and any(type(step).__name__ == "ColumnTransformer" for step in steps):
-            import pandas
-
-            given = pandas.DataFrame(given, columns=list(names))
+        goes_by_name = any(type(step).__name__ == "ColumnTransformer" for step in steps)
+        given = framed(x, names if goes_by_name else ())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of categories that are not known
             for step in steps:

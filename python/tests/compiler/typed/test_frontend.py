@@ -119,6 +119,9 @@ OF_SHAPES = {
     "rows and elements in one axis": lambda x: (
         (x.view(-1, 4) @ torch.arange(8.0).view(4, 2)).view(-1, 3, 2).sum(1).repeat(1, 6)
     ),
+    "an axis of one window": lambda x: (
+        nn.functional.conv1d(x.view(-1, 3, 4), torch.arange(48.0).view(4, 3, 4) / 48).reshape(-1, 4).repeat(1, 3)
+    ),
     "windows": lambda x: x.unfold(1, 5, 1).amax(2).repeat(1, 2)[:, :12],
     "diagonal": lambda x: torch.diagonal(x[:, :9].view(-1, 3, 3), 0, 1, 2).repeat(1, 4),
     "places": lambda x: x[:, [3, 1, 2, 2, 0, -1]].repeat(1, 2),

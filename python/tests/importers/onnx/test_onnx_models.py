@@ -116,6 +116,16 @@ def test_results_that_the_binding_does_not_have_are_left_out(tmp_path):
     torch.testing.assert_close(module(torch.ones(2, 3)), torch.ones(2, 3) @ torch.from_numpy(weight))
 
 
+@pytest.mark.parametrize("end", [10**9, 2**31 - 1, 2**63 - 1])
+def test_a_slice_to_the_end_of_the_rows_and_sizes_of_minus_one_leave_them_free(end, tmp_path):
+    nodes = [helper.make_node("Slice", ["x", "start", "end", "axis"], ["y"])]
+    arrays = {"start": np.array([0]), "end": np.array([end]), "axis": np.array([0])}
+    path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [-1, 3])}, {"y": (FLOAT, [-1, 3])}, arrays)
+    inputs, outputs = [named_block("x", "abc")], [named_block("y", "def")]
+    export(import_onnx(path), bind(inputs, outputs), tmp_path / "m.pt2")
+    beside(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
+
+
 def test_model_that_differs_from_onnx_runtime_is_refused(tmp_path):
     path = of_torch(tmp_path / "m.onnx", dense(), (torch.randn(4, 5),), ["features"], ["probabilities"], ROWS)
     module = import_onnx(path)
