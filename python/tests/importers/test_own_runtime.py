@@ -118,7 +118,7 @@ def test_without_onnx_runtime_the_line_says_that_nothing_was_loaded(tmp_path, mo
 
 
 def streaming(path):
-    """A model of a state whose rows are second, with a number for a call, whose result is not of the sizes that the file says."""
+    """Of a state whose rows are second, a number for a call, and a result that is not of the sizes that the file says."""
     nodes = [
         helper.make_node("ReduceSum", ["state", "first"], ["old"], keepdims=0),
         helper.make_node("Equal", ["rate", "fast"], ["is_fast"]),
