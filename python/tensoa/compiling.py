@@ -21,6 +21,7 @@ from tensoa.binding.blocks import absent_results, named_results
 from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer, trial_rows
 from tensoa.binding.defaults import (
     MOST_COLUMNS,
+    MOST_PLACES,
     left_out,
     line_of,
     needed_arguments,
@@ -241,12 +242,14 @@ def _named(described: Described) -> Iterator[_Result]:
             yield _Result(one)
 
 
-def _say_blocks(columns: Binding, asked: Sequence[words.Words], report: Callable[[str], object]) -> None:
-    """`asked`: the words of the input blocks."""
+def _say_blocks(
+    columns: Binding, asked: Sequence[words.Words], report: Callable[[str], object], sizes: Sequence[Sizes] = ()
+) -> None:
+    """`asked`: the words of the input blocks. `sizes`: of the outputs, which stand for the names of many columns."""
     for one, its in zip(columns.inputs, asked):
         report(f"input {words.text_of(one, its.rows, its.sizes)}")
-    for one in columns.outputs:
-        report(f"output {words.text_of(one)}")
+    for result, shape in zip(columns.outputs, sizes or [()] * len(columns.outputs)):
+        report(f"output {words.text_of(result, sizes=shape if len(result.columns) > MOST_PLACES else ())}")
 
 
 # ---- networks
@@ -368,13 +371,14 @@ def _in_words(
     module, _ = rows_first(module, inputs, _sizes(blocks))
     inputs = _with_rows(module, inputs, rows, lines.append)
     try:
-        columns = words.with_outputs(inputs, _outputs_of(module, inputs, results, lines.append))
+        outputs, sizes_of_outputs = _outputs_of(module, inputs, results, lines.append)
+        columns = words.with_outputs(inputs, outputs)
     except InputError as error:
         if asked or rows is None or not rows.others:
             raise
         kinds = ", ".join(f"{name} ({kind})" for name, kind in rows.others.items())
         raise InputError(f"{error}; left out of the example: {kinds}{examples.way_out(rows.others.values())}") from error
-    _say_blocks(columns, blocks, report)
+    _say_blocks(columns, blocks, report, sizes_of_outputs)
     others = left_out(blocks, rows) if rows is not None and not asked else []
     unnamed = [] if asked else [one for one in blocks if one.is_counted]
     for line in [
@@ -455,8 +459,10 @@ def _are_indices(module: WithoutResults, columns: Binding, chosen: Sequence[int]
     return largest >= MOST_TRIED_ROWS or takes_rows(module, columns, (largest + 1,))
 
 
-def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result], report: Callable[[str], object]) -> list[dict]:
-    """The output blocks of a model, from what it gives for two numbers of rows of each collection."""
+def _outputs_of(
+    module: nn.Module, inputs: Binding, asked: list[_Result], report: Callable[[str], object]
+) -> tuple[list[dict], list[Sizes]]:
+    """(the output blocks of a model, their sizes), from what it gives for two numbers of rows of each collection."""
     if len(collections_of(inputs)) > len(FEW_ROWS) // 2:
         raise InputError(f"columns: got {len(collections_of(inputs))} collections, at most {len(FEW_ROWS) // 2} are possible")
     silent = WithoutResults(module)
@@ -488,7 +494,7 @@ def _outputs_of(module: nn.Module, inputs: Binding, asked: list[_Result], report
         collection = [*dict.fromkeys(counts)].index(counts[-1])
         names = result.columns or words.counted(result.name, (None, *its))
         blocks.append(words.block(result.name, collection, names, name_of(one.dtype)))
-    return blocks
+    return blocks, [(None, *its) for its in sizes]
 
 
 def _in_order(own: list[str | None], asked: list[_Result], is_dict: bool) -> list[_Result]:

@@ -74,7 +74,7 @@ def test_several_blocks_share_one_budget():
     with pytest.raises(Unsupported, match="its time"):
         with within(budget):
             work(0.6)
-    with within(Budget(1.0, MUCH)):  # another one begins anew
+    with within(Budget(1.0, MUCH)):
         work(0.6)
 
 

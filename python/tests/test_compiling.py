@@ -529,3 +529,18 @@ def test_a_file_whose_columns_make_it_no_other_module_is_read_once(tmp_path, mon
     assert read == [None]
     tensoa.compile(tmp_path / "m.onnx", tmp_path / "b.pt2", columns=["x=a,b"], outputs=["z=c,d"], report=lambda line: None)
     assert read[-1] is not None  # a block of another name
+
+
+def test_of_results_of_many_columns_the_sizes_are_said():
+    class Wide(nn.Module):
+        def __init__(self, sizes):
+            super().__init__()
+            self.sizes = sizes
+
+        def forward(self, x):
+            return x[:, :1].expand(-1, *self.sizes)
+
+    for sizes, said in (([48], "output output[n,48]"), ([3], "output output=output_0,output_1,output_2")):
+        lines = []
+        compiling._in_words(Wide(sizes), [*compiling._words(["x=a,b"])], [], None, lines.append)
+        assert lines[1] == said
