@@ -178,7 +178,8 @@ def _place(file: str, line: int) -> str:
 
 def _compared_rows(columns: Binding) -> list[Sequence[int]]:
     """Two numbers of rows of each collection."""
-    return [trial_rows(columns, ROWS), trial_rows(columns, FEW_ROWS)[1:]]
+    rows, few_rows = trial_rows(columns, ROWS), trial_rows(columns, FEW_ROWS)
+    return [rows, few_rows[1:] if few_rows is rows else few_rows]
 
 
 def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
