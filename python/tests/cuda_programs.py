@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from tensoa.compiler.backends import cuda
+from tensoa.compiler.typed.cuda.generate import ROUNDS_OF_FEW
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
@@ -129,6 +130,7 @@ def _on_cpu(number, generated):
     source = generated.source.replace(cuda.INSTRUCTIONS.read_text(), "")
     room = max(kernel.shared_bytes for kernel in generated.kernels) // 16 + 1
     source = source.replace("extern __shared__ uint4 shared_memory[];", "").replace('extern "C"', "static")
+    source = source.replace(f", kRoundsOfFew = {ROUNDS_OF_FEW};", "; static const int& kRoundsOfFew = cuda_on_cpu::rounds_of_few;")
     exchange = "const auto exchange = reinterpret_cast<float4(*)[32]>(shared_memory);"
     source = source.replace("extern __shared__ float4 exchange[][32];", exchange)
     kernels = "".join(

@@ -18,7 +18,7 @@ from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.passes import simplified
 from typed_programs import storage_of, stored
 
-BACKWARDS = "TENSOA_WARPS_BACKWARDS"
+BACKWARDS, MANY = "TENSOA_WARPS_BACKWARDS", "TENSOA_MANY_ROWS"
 PAD = 3  # elements behind each plane
 
 
@@ -36,14 +36,18 @@ class CudaLibrary:
             self.loaded = Loaded(self.made.made, compile(self.made.made.source, architecture))
 
     def runs(self, planes, rows):
-        """run() on a GPU; by the emulation twice, the second time with the last warp first, so that a missing barrier shows."""
+        """run() on a GPU; by the emulation of the code for few rows and of that for many, each also with the last warp first, so
+        that a missing barrier shows.
+        """
         yield self.run(planes, rows)
         if self.loaded.device == "cpu":
-            os.environ[BACKWARDS] = "1"
-            try:
-                yield self.run(planes, rows)
-            finally:
-                del os.environ[BACKWARDS]
+            for switches in ([BACKWARDS], [MANY], [MANY, BACKWARDS]):
+                os.environ |= dict.fromkeys(switches, "1")
+                try:
+                    yield self.run(planes, rows)
+                finally:
+                    for switch in switches:
+                        del os.environ[switch]
 
     def run(self, planes, rows):
         """The planes that each output is written to, by block. `planes`: as interpret() takes them."""

@@ -48,13 +48,18 @@ def literal(value: float | int | bool, dtype: DType) -> str:
 
 @dataclass
 class Place:
-    """Memory of a root: `pointer` to the elements of row q, in the order of `buffer`."""
+    """Memory of a root: `pointer` to the elements of row q, in the order of `buffer`, and the `step` between neighbours."""
 
     pointer: str
     buffer: Buffer
+    step: int = 1
 
     def at(self, index: Indices) -> Linear:
-        return flat(index, self.buffer.strides)
+        return flat(index, self.buffer.strides).times(self.step)
+
+    def element(self, at: str) -> str:
+        """An element by its number in the order of `buffer`."""
+        return f"{self.pointer}[{at}]" if self.step == 1 else f"{self.pointer}[({at}) * {self.step}]"
 
 
 @dataclass

@@ -17,7 +17,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import Weights, literal, memory_type
 from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_of
-from tensoa.compiler.typed.cuda.products import items_of
+from tensoa.compiler.typed.cuda.products import items_of, operand_of
 from tensoa.compiler.typed.cuda.rows import StagePrinter
 from tensoa.compiler.typed.cuda.target import SM_80, Target
 from tensoa.compiler.typed.functions import JOININGS, start_of
@@ -26,13 +26,17 @@ from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import elements_of, width_of
 from tensoa.compiler.typed.schedule.nests import Nests
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
+from tensoa.compiler.typed.schedule.teams import Reason, Team, of_block, of_warps, team_bytes
 from tensoa.compiler.typed.schedule.words import describe
+from tensoa.compiler.typed.selected import selected
 from tensoa.compiler.typed.tensors import Tensor
 
 _TODAY = Path(INSTRUCTIONS).parent
 KERNELS = [_TODAY / f"{name}.cuh" for name in "rows columns buffers sums reductions layers".split()]
-KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in ("numbers", "products")]
+KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in ("numbers", "products", "lanes")]
 _ONE_BLOCK = 1 << 30  # rows of a block of a kernel that runs once
+#: Rounds of all blocks, up to which rows are few: more would have to wait for each other.
+ROUNDS_OF_FEW = 2
 
 
 def generate(
@@ -42,22 +46,23 @@ def generate(
     """The kernels of a program that the passes are done with. `domains`: the collections of its rows; `deterministic`: every
     call has to give the same bits. Raises NotFused for what there is no code for.
     """
+    program = selected(program)
     memory = Memory(program)
     changing = [one for nests in memory.stages for one in nests.stage.scatters if _depends_on_order(one)]
     if changing and deterministic:
         raise NotFused(f"a sum whose bits depend on the order of its rows ({changing[0]!r})")
     result = Generated(_params(program, 0), buffers=[BufferEntry(domain, size) for domain, size in memory.shapes])
-    weights, source = Weights(Pool(16)), list[str]()
+    weights, source = Pool(16), list[str]()
     for i, nests in enumerate(memory.stages):
         for tensor in memory.before[i]:
             _set_before(tensor, memory, result, source)
-        kernel = _Kernel(nests, memory, weights, precision, target, memory.clears[i], result)
+        kernel = _Kernel(nests, memory, precision, target, memory.clears[i], result)
         name = f"stage_{len(result.kernels)}"
-        source.append(kernel.text(name))
+        source.append(kernel.text(name, weights.place(weights.padded(bytes(kernel.weights.pool.data)))))
         _launch(result, kernel.entry(name), memory.domain(nests.stage.rows))
-    result.params, result.weights = _params(program, len(result.buffers)), bytes(weights.pool.data)
+    result.params, result.weights = _params(program, len(result.buffers)), bytes(weights.data)
     constants = {f"k{name.capitalize()}": length for name, length in asdict(result.params).items()}
-    constants |= {"kTileRows": TILE_ROWS, "kRegisterTiles": REGISTER_TILES}
+    constants |= {"kTileRows": TILE_ROWS, "kRegisterTiles": REGISTER_TILES, "kRoundsOfFew": ROUNDS_OF_FEW}
     head = f"constexpr int {', '.join(f'{name} = {number}' for name, number in constants.items())};"
     result.source = "\n".join([head, INSTRUCTIONS.read_text(), joined(KERNELS), *source])
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in result.buffers))
@@ -118,40 +123,71 @@ for (int64 at = int64{{blockIdx.x}} * 128 + threadIdx.x; at < {count}; at += int
     _launch(result, KernelEntry(name, 128, 0, rows, 0), memory.domain(symbol))
 
 
+class _Form:
+    """A stage as the code of a team. `shared_bytes`: of a block; `pitch`: bytes from row to row of scratch memory that has rows
+    one behind the other.
+    """
+
+    def __init__(self, team: Team, printer: StagePrinter, shared_bytes: int, pitch: int) -> None:
+        self.team, self.lines, self.shared_bytes = team, printer.lines, shared_bytes
+        printer.place_all(pitch, "scratch")
+        printer.print_all()
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.lines))
+
+
 class _Kernel:
-    """The kernel of a stage."""
+    """The kernel of a stage: the code for few rows, and, where it has another one, that for many."""
 
     def __init__(
-        self, nests: Nests, memory: Memory, weights: Weights, precision: str, target: Target, clears: list[Tensor],
-        result: Generated,
-    ) -> None:  # fmt: skip
-        self.nests, self.memory, self.target = nests, memory, target
-        self.is_one = nests.stage.rows == ONE
+        self, nests: Nests, memory: Memory, precision: str, target: Target, clears: list[Tensor], result: Generated
+    ) -> None:
+        self.nests, self.memory, self.target, self.weights = nests, memory, target, Weights(Pool(16))
+        self.precision, self.clears = precision, clears
         if nests.bytes > target.row_bytes:
             raise NotFused(f"{nests.bytes} bytes for a row at a time, at most {target.row_bytes} are held")
+        self.common = -(-nests.common_bytes // 16) * 16
+        self.few = self._few(result)
+        self.many = self._many()
+
+    def _few(self, result: Generated) -> _Form:
+        nests, target, is_one = self.nests, self.target, self.nests.stage.rows == ONE
         widest = max((width_of(buffer.root.dtype) for buffer in nests.buffers.values()), default=4)
         # Neighbouring rows, and the fragments of tensor cores, in different banks of shared memory.
         self.pitch = 4 * (-(-(nests.bytes // 4 - 9) // 32) * 32 + 9) if widest == 4 else 8 * (-(-nests.bytes // 64) * 8 + 1)
-        common = -(-nests.common_bytes // 16) * 16
         most = max((math.prod(nest.root.inner) for nest in nests.all_nests), default=1)
-        self.rows = 1 if self.is_one else self._rows(most)
-        while self.rows > 1 and self.rows * self.pitch + common > target.shared_bytes:
-            self.rows //= 2
-        self.is_near = self.rows * self.pitch + common <= target.shared_bytes
-        self.common_at = -(-self.rows * self.pitch * self.is_near // 16) * 16
-        self.shared_bytes = self.common_at + common
-        self.slot = None if self.is_near else self._global_scratch(result)
-        self.threads = target.many_threads if most * self.rows >= target.elements else target.threads
-        printer = StagePrinter(nests, weights, self.rows, self.threads, memory)
-        printer.precision, printer.target, printer.clears = precision, target, clears
-        printer.place_all(self.pitch, "scratch")
-        printer.print_all()
-        self.lines = printer.lines
-        size = sum(map(len, self.lines))
-        if size > target.kernel_characters:
+        rows = 1 if is_one else self._rows(most)
+        while rows > 1 and rows * self.pitch + self.common > target.shared_bytes:
+            rows //= 2
+        is_near = rows * self.pitch + self.common <= target.shared_bytes
+        self.common_at = -(-rows * self.pitch * is_near // 16) * 16
+        self.slot = None if is_near else self._global_scratch(result)
+        threads = target.many_threads if most * rows >= target.elements else target.threads
+        form = self._form(of_block(rows, threads, is_one), self.common_at + self.common, self.pitch)
+        if form.characters > target.kernel_characters:
             raise NotFused(
-                f"the size of its code: {size} characters of a kernel, at most {target.kernel_characters} are compiled"
+                f"the size of its code: {form.characters} characters of a kernel, at most {target.kernel_characters} are compiled"
             )
+        return form
+
+    def _many(self) -> _Form | None:
+        """None where rows do not repeat, where not even a warp has room for its rows, or where it would be too much code."""
+        if self.few.team.reason is Reason.ONCE:
+            return None
+        self.memory.place(self.nests, lambda nest: operand_of(nest, self.nests.roots, self.target))
+        team = of_warps(self.nests.bytes, self.common, self.few.team.threads, self.target.warps_bytes)
+        if team is None:
+            return None
+        self.team_bytes = team_bytes(self.nests.bytes, team.element_step)
+        form = self._form(team, team.count * (self.team_bytes + self.common))
+        return form if self.few.characters + form.characters <= self.target.kernel_characters else None
+
+    def _form(self, team: Team, shared_bytes: int, pitch: int = 0) -> _Form:
+        printer = StagePrinter(self.nests, self.weights, team, self.memory)
+        printer.precision, printer.target, printer.clears = self.precision, self.target, self.clears
+        return _Form(team, printer, shared_bytes, pitch)
 
     def _rows(self, most: int) -> int:
         """Of a block: as few as fill the tiles of its largest product and give its threads work; then blocks are many."""
@@ -169,33 +205,82 @@ class _Kernel:
         result.buffers.append(BufferEntry(self.memory.domain(self.nests.stage.rows), self.pitch))
         return len(result.buffers) - 1
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, weights: int) -> str:
+        """`weights`: where those of the kernel begin."""
         rows = self.memory.rows_text(self.nests.stage.rows)
-        count = (
-            "constexpr int n = 1;"
-            if self.rows == 1
-            else f"const int n = static_cast<int>(min(int64{{{self.rows}}}, rows - first));"
-        )
-        scratch = "shared" if self.is_near else f"static_cast<char*>(p.buffer[{self.slot}]) + first * {self.pitch}"
-        body = "\n".join(self.lines)
-        return f"""extern "C" __global__ void __launch_bounds__({self.threads})
+        is_few = f"rows <= int64{{gridDim.x}} * {self.few.team.rows} * kRoundsOfFew"
+        few, many = self._text_of_few(), self._text_of_many() if self.many else ""
+        body = f"if ({is_few}) {{\n{few}}} else {{\n{many}}}" if many else f"{{\n{few}}}"
+        threads = self.few.team.threads
+        bounds = f"{threads}, {self._blocks}" if many else str(threads)
+        return f"""extern "C" __global__ void __launch_bounds__({bounds})
 {name}(const __grid_constant__ Params p) {{
-constexpr int kThreads = {self.threads};
 let_next_kernel_begin();
 extern __shared__ uint4 shared_memory[];
 [[maybe_unused]] char* const shared = reinterpret_cast<char*>(shared_memory);
-[[maybe_unused]] char* const common = shared + {self.common_at};
-[[maybe_unused]] const char* const weights = static_cast<const char*>(p.weights);
-wait_for_work_before();
+[[maybe_unused]] const char* const far_weights = static_cast<const char*>(p.weights) + {weights};
 const int64 rows = {rows};
-for (int64 first = int64{{blockIdx.x}} * {self.rows}; first < rows; first += int64{{gridDim.x}} * {self.rows}) {{
+{body}
+}}
+"""
+
+    def _text_of_few(self) -> str:
+        team, size = self.few.team, self._near_bytes
+        count = (
+            "constexpr int n = 1;"
+            if team.rows == 1
+            else f"const int n = static_cast<int>(min(int64{{{team.rows}}}, rows - first));"
+        )
+        scratch = "shared" if self.slot is None else f"static_cast<char*>(p.buffer[{self.slot}]) + first * {self.pitch}"
+        near = f"shared + {self.few.shared_bytes}" if size else "far_weights"
+        staged = f"stage_weights(shared + {self.few.shared_bytes}, far_weights, {size});\n" if size else ""
+        body = "\n".join(self.few.lines)
+        return f"""[[maybe_unused]] constexpr int kThreads = {team.threads};
+[[maybe_unused]] const int thread = threadIdx.x;
+[[maybe_unused]] char* const common = shared + {self.common_at};
+[[maybe_unused]] const char* const weights = {near};
+{staged}wait_for_work_before();
+for (int64 first = int64{{blockIdx.x}} * {team.rows}; first < rows; first += int64{{gridDim.x}} * {team.rows}) {{
 {count}
 [[maybe_unused]] char* const scratch = {scratch};
 {body}
 __syncthreads();
 }}
+"""
+
+    def _text_of_many(self) -> str:
+        assert self.many is not None
+        team, body = self.many.team, "\n".join(self.many.lines)
+        begin = f"(int64{{threadIdx.x / 32}} * gridDim.x + blockIdx.x) * {team.rows}"
+        return f"""[[maybe_unused]] constexpr int kThreads = {team.threads};
+[[maybe_unused]] const int thread = threadIdx.x % 32, q = thread % {team.rows};
+[[maybe_unused]] char* const scratch = shared + threadIdx.x / 32 * {self.team_bytes + self.common};
+[[maybe_unused]] char* const common = scratch + {self.team_bytes};
+[[maybe_unused]] const char* const weights = far_weights;
+wait_for_work_before();
+if (threadIdx.x / 32 >= {team.count}) return;
+for (int64 first = {begin}; first < rows; first += int64{{gridDim.x}} * {team.count * team.rows}) {{
+const int n = static_cast<int>(min(int64{{{team.rows}}}, rows - first));
+{body}
+__syncwarp();
 }}
 """
 
+    @property
+    def _near_bytes(self) -> int:
+        """Of the weights that a block of few rows copies into shared memory; a multiple of 16."""
+        size = -(-len(self.weights.pool) // 16) * 16
+        return size if size <= self.target.near_weights and self.few.shared_bytes + size <= self.target.warps_bytes else 0
+
     def entry(self, name: str) -> KernelEntry:
-        return KernelEntry(name, self.threads, self.shared_bytes, _ONE_BLOCK if self.is_one else self.rows, 0)
+        team, shared = self.few.team, self.few.shared_bytes + self._near_bytes
+        if self.many is None:
+            return KernelEntry(name, team.threads, shared, _ONE_BLOCK if team.reason is Reason.ONCE else team.rows, 0)
+        return KernelEntry(name, team.threads, max(shared, self.many.shared_bytes), team.rows, self._blocks)
+
+    @property
+    def _blocks(self) -> int:
+        """On a multiprocessor, of a kernel with two forms; a thread has 128 registers or more."""
+        assert self.many is not None
+        shared = max(self.few.shared_bytes + self._near_bytes, self.many.shared_bytes)
+        return max(1, min(self.target.processor_bytes // (shared + 1024), self.target.processor_threads // self.few.team.threads))

@@ -3,6 +3,7 @@
 """Memory between kernels: which buffer each tensor has, how long, and who sets sums to what they begin with."""
 
 import math
+from collections.abc import Callable
 
 from tensoa.compiler.buffers import Life, Slots
 from tensoa.compiler.errors import NotFused
@@ -11,7 +12,7 @@ from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import elements_of, row_major, width_of
 from tensoa.compiler.typed.schedule.memory import place
-from tensoa.compiler.typed.schedule.nests import nests_of
+from tensoa.compiler.typed.schedule.nests import Nest, Nests, nests_of
 from tensoa.compiler.typed.schedule.stages import ONE, Stage, stages_of, symbol_of
 from tensoa.compiler.typed.tensors import Tensor
 
@@ -41,7 +42,11 @@ class Memory:
         self.shapes = slots.shapes
         self.slots = {tensor: slots.of[id(tensor)] for tensor in self.stored}
         for nests in self.stages:
-            place(nests, {root for root in nests.roots.reasons if not self.has_scratch(root, nests.stage)})
+            self.place(nests)
+
+    def place(self, nests: Nests, overwritten: Callable[[Nest], Tensor | None] = lambda _: None) -> None:
+        """Gives the roots of a stage their scratch memory."""
+        place(nests, {root for root in nests.roots.reasons if not self.has_scratch(root, nests.stage)}, overwritten)
 
     def has_scratch(self, root: Tensor, stage: Stage) -> bool:
         """What earlier kernels made is read where it lies."""

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA C++ of loop nests: the threads of a block share the elements of its rows.
+"""CUDA C++ of loop nests: the threads of a team (schedule/teams.py) calculate the elements of its rows.
 
-Axes have roles. Rows and the elements of a root are counted together, and each thread calculates some of them; of a sum of
-which there are few results, the terms are shared by lanes of a warp, too. A product with constant weights is made by tensor
-cores (products.py): its items and blocks of its outputs are shared by warps, and its accumulators lie in registers.
+Axes have roles. Where a block is the team, rows and the elements of a root are counted together, and each thread calculates some
+of them; of a sum of which there are few results, the terms are shared by lanes of a warp, too. Where a warp is, rows are lanes,
+and the elements are loops; products of matrices have some outputs in registers at a time. A product with constant weights is
+made by tensor cores (products.py): its items and blocks of its outputs are shared by warps, and its accumulators lie in
+registers.
 """
 
 import math
@@ -18,6 +20,7 @@ from tensoa.compiler.typed.passes import is_selection
 from tensoa.compiler.typed.schedule.addresses import Linear, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, Nests
 from tensoa.compiler.typed.schedule.reads import Leaf, terms_of
+from tensoa.compiler.typed.schedule.teams import WARP, Team
 from tensoa.compiler.typed.tensors import BlockSize, Tensor
 from tensoa.dtypes import DTYPES
 
@@ -41,31 +44,38 @@ def decoded(loops: Sequence[Loop], number: str) -> str:
     return " ".join(f"[[maybe_unused]] {one}" for one in found)
 
 
-def loops_around(loops: Sequence[Loop], body: str) -> str:
+def loops_around(loops: Sequence[Loop], body: str, unroll: int = 0) -> str:
+    """`unroll`: how often, of the outermost; 0: as the compiler likes."""
     for loop in reversed(loops):
-        body = f"for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
+        hint = f"\n#pragma unroll {unroll}\n" if unroll and loop is loops[0] else ""
+        body = f"{hint}for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
     return body
 
 
 class NestPrinter(Expressions):
-    """Prints the nests of a stage that work on numbers of the own row. `rows`: of a block, at most."""
+    """Prints the nests of a stage that work on numbers of the own row."""
 
-    def __init__(self, nests: Nests, weights: Weights, rows: int, threads: int, target: Target = SM_80) -> None:
+    def __init__(self, nests: Nests, weights: Weights, team: Team, target: Target = SM_80) -> None:
         super().__init__(nests, weights)
-        self.rows, self.threads, self.target = rows, threads, target
+        self.team, self.target = team, target
         self.copies: dict[Tensor, str] = {}  # memory between kernels that a root is written to as well
 
     # -- who calculates what
 
-    def shared(self, loops: Sequence[Loop], body: str, has_rows_inside: bool = False) -> str:
+    def shared(self, loops: Sequence[Loop], body: str, has_rows_inside: bool = False, unroll: int = 0) -> str:
         """Each thread has some of the elements of all rows. `has_rows_inside`: neighbours are rows, as in planes of columns."""
         count = count_text(loops)
+        if self.team.groups > 1:
+            head = f"for (int at = thread / {self.team.rows}; at < {count}; at += {self.team.groups})"
+            return f"if (q < n) {head} {{ {decoded(loops, 'at')} {body} }}"
+        if self.team.is_warp:
+            return f"if (q < n) {{ {loops_around(loops, body, unroll)} }}"
         if has_rows_inside:
             row, element = "at % n", "at / n"
         else:
             row, element = ("at", "0") if count == "1" else (f"at / ({count})", f"at % ({count})")
         head = f"[[maybe_unused]] const int q = {row}, e = {element}; {decoded(loops, 'e')}"
-        return f"for (int at = threadIdx.x; at < {count} * n; at += kThreads) {{ {head} {body} }}"
+        return f"for (int at = thread; at < {count} * n; at += kThreads) {{ {head} {body} }}"
 
     def stored(self, nest: Nest, at: Linear, value: str, more: str = "") -> str:
         """Writes an element of the root, and, where later kernels read it, to memory between kernels."""
@@ -74,7 +84,7 @@ class NestPrinter(Expressions):
     def written(self, root: Tensor, at: str, value: str) -> str:
         place, copy = self.places.get(root), self.copies.get(root)
         kind = memory_type(root.dtype)
-        to = [f"{pointer}[{at}] = " for pointer in (copy, place.pointer if place else None) if pointer]
+        to = [f"{one} = " for one in (copy and f"{copy}[{at}]", place and place.element(at)) if one]
         return f"{''.join(to)}static_cast<{kind}>({value});" if to else ""
 
     def with_blocks_before(self, nest: Nest, at: Linear, value: str) -> str:
@@ -82,7 +92,8 @@ class NestPrinter(Expressions):
         if nest.stream is None or isinstance(nest.root.op, ops.Sort):
             return value
         fn = nest.root.op.fn if isinstance(nest.root.op, ops.Reduce) else "sum"
-        before = self.loaded(nest.root.dtype, self.places[nest.buffer.root].pointer, at.text())
+        place = self.places[nest.buffer.root]
+        before = self.loaded(nest.root.dtype, place.pointer, at.times(place.step).text())
         if nest.factor is not None:
             before = f"mul_of({before}, {self.value(nest.factor, nest.index)})"
         return f"{STRUCTS[fn]}::join({before}, {value})"
@@ -101,6 +112,8 @@ class NestPrinter(Expressions):
         over = [Loop(name, size) for name, size in summed if isinstance(size, int)]
         fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
         kind, struct = type_of(inner.dtype), STRUCTS[fn]
+        if self.team.is_warp and isinstance(inner.op, ops.Contract) and nest.loops:
+            return self.print_tiled(nest, terms, over)
         step = f"acc = {self.term(terms, struct)};"
         start = f"{kind} acc = {literal(start_of(fn, inner.dtype), inner.dtype)};"
         store = self.stored(nest, nest.target, self.epilogue(nest))
@@ -114,30 +127,49 @@ class NestPrinter(Expressions):
         head += decoded(nest.loops, f"(unit % ({elements}))") if nest.loops else ""
         body = f"for (int k = lane; k < {terms_count}; k += {lanes}) {{ {decoded(over, 'k')} {step} }}"
         end = f"acc = joined_lanes<{struct}, {lanes}>(acc); if (lane == 0 && at < {units} * {lanes}) {{ {store} }}"
-        loop = f"for (int at = threadIdx.x; at < ({units} * {lanes} + 31) / 32 * 32; at += kThreads)"
+        loop = f"for (int at = thread; at < ({units} * {lanes} + 31) / 32 * 32; at += kThreads)"
         return f"{loop} {{ {head} {start} {body} {end} }}"
+
+    def print_tiled(self, nest: Nest, terms: Sequence[Leaf], over: Sequence[Loop]) -> str:
+        """Some neighbours of a product in registers, which share what they read."""
+        *outer, last = nest.loops
+        assert nest.inner is not None
+        kind = type_of(nest.inner.dtype)
+        at_a_time = range(1, self.target.most_outputs + 1)
+        size = 1 if isinstance(last.size, BlockSize) else max(n for n in at_a_time if last.size % n == 0)
+        here = f"const int {last.name} = {last.name}from * {size} + j;"
+        each = f"for (int j = 0; j < {size}; ++j)"
+        unrolled = f"\n#pragma unroll\n{each}"
+        step = f"{unrolled} {{ {here} acc[j] = {self.term(terms, 'JoinSum', 'acc[j]')}; }}"
+        store = f"{unrolled} {{ {here} {self.stored(nest, nest.target, self.epilogue(nest, sum_text='acc[j]'))} }}"
+        tiles = last if size == 1 else Loop(last.name, last.size // size)
+        start = f"{kind} acc[{size}]; {each} acc[j] = {literal(0, nest.inner.dtype)};"
+        text = f"{start} {loops_around(over, step, 4)} {store}"
+        return self.shared([*outer, Loop(f"{tiles.name}from", tiles.size)], text, unroll=1)  # it is in registers
 
     def lanes(self, nest: Nest, over: Sequence[Loop]) -> int:
         """By how many lanes the terms of a sum are shared: so many that all threads have work, and each some terms."""
-        results = self.rows * math.prod(loop.size for loop in nest.loops)
+        if self.team.is_warp:
+            return 1
+        results = self.team.rows * math.prod(loop.size for loop in nest.loops)
         terms = math.prod(loop.size for loop in over)
         lanes = 1
-        while lanes < 32 and terms >= 4 * lanes and results * lanes < self.threads:
+        while lanes < WARP and terms >= 4 * lanes and results * lanes < self.team.threads:
             lanes *= 2
         return lanes
 
-    def term(self, factors: Sequence[Leaf], struct: str) -> str:
+    def term(self, factors: Sequence[Leaf], struct: str, sum_text: str = "acc") -> str:
         values = [self.value(tensor, index) for tensor, index in factors]
         if len(values) == 1:
-            return f"{struct}::join(acc, {values[0]})"
-        return f"added_product({values[0]}, {values[1]}, acc)"
+            return f"{struct}::join({sum_text}, {values[0]})"
+        return f"added_product({values[0]}, {values[1]}, {sum_text})"
 
-    def epilogue(self, nest: Nest, has_bias: bool = False) -> str:
-        """The expression of the root from the accumulator `acc`; `has_bias`: which begins with the bias."""
+    def epilogue(self, nest: Nest, has_bias: bool = False, sum_text: str = "acc") -> str:
+        """The expression of the root from the accumulator `sum_text`; `has_bias`: which begins with the bias."""
         assert nest.inner is not None
-        self.replaced = {nest.inner: "acc"}
+        self.replaced = {nest.inner: sum_text}
         if nest.bias is not None and has_bias:
-            self.replaced[nest.bias[0]] = "acc"
+            self.replaced[nest.bias[0]] = sum_text
         value = self.value(nest.root, nest.index, True)
         self.replaced = {}
         return value
@@ -201,7 +233,7 @@ class NestPrinter(Expressions):
         start = self.stored(nest, nest.target, literal(start_of(op.fn, root.dtype), root.dtype))
         to = f"{nest.target.without(name).text()} + static_cast<int>(place) * {nest.target.step(name)}"
         from_, at = self.address(x, nest.index), self.address(places, nest.index)
-        held = f"{self.places[nest.buffer.root].pointer}[{to}]"
+        held = self.places[nest.buffer.root].element(to)
         joined = f"{STRUCTS[op.fn]}::join({held}, {from_.pointer}[{from_.at.text()}])"
         step = f"const int64 place = {at.pointer}[{at.at.text()}]; "
         step += f"if (is_inside(place, {op.size})) {{ {self.written(nest.buffer.root, to, joined)} }}"

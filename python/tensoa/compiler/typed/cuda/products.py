@@ -18,9 +18,12 @@ from tensoa.compiler.typed.cuda.nests import NestPrinter, count_text, decoded
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
 from tensoa.compiler.typed.passes import is_constant
-from tensoa.compiler.typed.schedule.addresses import Linear, variable
+from tensoa.compiler.typed.cuda.target import Target
+from tensoa.compiler.typed.schedule.addresses import Linear, base_of, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
-from tensoa.compiler.typed.tensors import BlockSize, Tensor
+from tensoa.compiler.typed.schedule.roots import Roots
+from tensoa.compiler.typed.schedule.teams import WARP
+from tensoa.compiler.typed.tensors import BlockSize, Tensor, in_order
 
 
 @dataclass
@@ -45,6 +48,21 @@ def items_of(nest: Nest) -> int | None:
         return None
     sizes = zip(inner.op.out, inner.shape)
     return math.prod(size for label, size in sizes if isinstance(size, int) and label not in weights[0])
+
+
+def operand_of(nest: Nest, roots: Roots, target: Target) -> Tensor | None:
+    """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers."""
+    if items_of(nest) != 1 or nest.inner is None:
+        return None
+    (x,) = [arg for arg in nest.inner.args if not is_constant(arg)]
+    (weight,) = [arg for arg in nest.inner.args if is_constant(arg)]
+    root, outputs = base_of(x), math.prod(nest.inner.inner)
+    inputs = math.prod(weight.inner) // outputs
+    is_by_tensor_cores = inputs > target.few_inputs and target.few_outputs < outputs <= 8 * target.warp_tiles
+    chain = roots.chains[nest.root]
+    others = [arg for function in chain for arg in function.args if arg not in (nest.inner, *chain)]
+    is_read_again = any(root in in_order(other) for other in others)
+    return root if root in roots and is_by_tensor_cores and not is_read_again else None
 
 
 class ProductPrinter(NestPrinter):
@@ -92,22 +110,23 @@ class ProductPrinter(NestPrinter):
         )
 
     def print_product(self, nest: Nest, product: Product) -> str:
+        if self.team.is_warp:
+            return self.print_product_of_lanes(nest, product)
         outputs, inputs = product.weight.shape
         tiles = -(-outputs // 8)
-        warps, item_tiles = self.threads // 32, -(-math.prod(loop.size for loop in product.batch) // 16)
+        warps, item_tiles = self.team.threads // WARP, -(-math.prod(loop.size for loop in product.batch) // 16)
         chunk = min(self.target.most_tiles, max(1, -(-tiles * item_tiles // warps)))
         chunks = -(-tiles // chunk)
         batch = count_text(product.batch)
         scheme = SCHEMES[self.precision]
         lines = [
             f"const Warp warp(0, 1); const int items = {batch} * n;",
-            f"for (int unit = threadIdx.x / 32; unit < (items + 15) / 16 * {chunks}; unit += kThreads / 32) {{",
+            f"for (int unit = thread / 32; unit < (items + 15) / 16 * {chunks}; unit += kThreads / 32) {{",
             f"const int base = unit / {chunks} * 16, from_tile = unit % {chunks} * {chunk};",
             "const float* x[2];",
             f"for (int r = 0; r < 2; ++r) {{ const int item = min(base + 8 * r + warp.group, items - 1); "
             f"{self.item(product.batch)} x[r] = {self.first_of(product)}; }}",
-            f"const auto from = items_of<{inputs}>([&](int r, int k) {{ {decoded(product.summed, 'k')} "
-            f"return x[r][{_of(product.summed, product.x.at).text()}]; }}, warp);",
+            self.source(product),
             *self.multiplied(product, scheme, tiles, chunk),
             f"each_of(c, base, items, from_tile, {outputs}, warp, [&](int item, int o, float acc) {{ "
             f"{self.item(product.batch)} {decoded(product.outputs, 'o')} "
@@ -115,6 +134,42 @@ class ProductPrinter(NestPrinter):
             "}",
         ]
         return " ".join(lines)
+
+    def print_product_of_lanes(self, nest: Nest, product: Product) -> str:
+        """Sixteen items at a time: rows of the warp, or, of eight rows, two elements."""
+        outputs = len(product.weight)
+        tiles, batch, rows = -(-outputs // 8), math.prod(loop.size for loop in product.batch), self.team.rows
+        chunk = min(self.target.warp_tiles, tiles)
+        if rows == 8:
+            units, row, element = -(-batch // 2), "warp.group", f"min(2 * unit + r, {batch - 1})"
+            is_item = f"q < n && 2 * unit + r < {batch}"
+        else:
+            halves = rows // 16
+            row = "8 * r + warp.group" if halves == 1 else "unit % 2 * 16 + 8 * r + warp.group"
+            units, element, is_item = batch * halves, f"unit / {halves}", "q < n"
+        place = f"const int e = {element}; {decoded(product.batch, 'e')}" if product.batch else ""
+        here = self.first_of(product)
+        lines = [
+            "const Warp warp(0, 1);",
+            f"for (int unit = 0; unit < {units}; ++unit) {{",
+            *(["const char* const weights = read_again(far_weights);"] if product.weight.size > self.target.kept_weights else []),
+            "const float* x[2];",
+            f"for (int r = 0; r < 2; ++r) {{ const int q = min({row}, n - 1); {place} x[r] = {here}; }}",
+            self.source(product),
+            f"for (int from_tile = 0; from_tile < {tiles}; from_tile += {chunk}) {{",
+            *self.multiplied(product, SCHEMES[self.precision], tiles, chunk),
+            f"each_of_two(c, from_tile, {outputs}, warp, [&](int r, int o, float acc) {{ const int q = {row}; "
+            f"if ({is_item}) {{ {place} {decoded(product.outputs, 'o')} "
+            f"{self.stored(nest, nest.target, self.epilogue(nest, True))} }} }});",
+            "} }",
+        ]
+        return " ".join(lines)
+
+    @staticmethod
+    def source(product: Product) -> str:
+        """The numbers of two items."""
+        number = f"{decoded(product.summed, 'k')} return x[r][{_of(product.summed, product.x.at).text()}];"
+        return f"const auto from = items_of<{product.weight.shape[1]}>([&](int r, int k) {{ {number} }}, warp);"
 
     @staticmethod
     def first_of(product: Product) -> str:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA C++ of what reads and writes columns, memory between kernels, and other rows."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -14,18 +15,20 @@ from tensoa.compiler.typed.cuda.products import ProductPrinter
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Output
-from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, elements_of, flat, through, width_of
+from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, elements_of, flat, row_major, through, width_of
 from tensoa.compiler.typed.schedule.nests import Buffer, Loop, Nest, Nests, StreamLoop, loops_over, reads_of
 from tensoa.compiler.typed.schedule.roots import Reason, added_rows
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
+from tensoa.compiler.typed.schedule.teams import Team
 from tensoa.compiler.typed.schedule.streams import Online, are_rows
 from tensoa.compiler.typed.tensors import BlockSize, Tensor
 
 
 class Barriers:
-    """Where the threads of a block wait for each other: before memory is read that others wrote, or written that others use."""
+    """Where the threads of a team wait for each other: before memory is read that others wrote, or written that others use."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_of_warp: bool = False) -> None:
+        self.wait = "__syncwarp();" if is_of_warp else "__syncthreads();"
         self.read: list[Buffer] = []
         self.written: list[Buffer] = []
 
@@ -35,7 +38,7 @@ class Barriers:
             self.clear()
         self.read += reads
         self.written += writes
-        return "__syncthreads();" if is_needed else ""
+        return self.wait if is_needed else ""
 
     def clear(self) -> None:
         self.read, self.written = [], []
@@ -55,11 +58,11 @@ def _overlap(some: Iterable[Buffer], others: Sequence[Buffer]) -> bool:
 class StagePrinter(ProductPrinter):
     """Prints a stage."""
 
-    def __init__(self, nests: Nests, weights: Weights, rows: int, threads: int, memory: Memory) -> None:
-        super().__init__(nests, weights, rows, threads)
+    def __init__(self, nests: Nests, weights: Weights, team: Team, memory: Memory) -> None:
+        super().__init__(nests, weights, team)
         self.memory = memory
         self.lines: list[str] = []
-        self.barriers = Barriers()
+        self.barriers = Barriers(team.is_warp)
         self.clears: Sequence[Tensor] = ()
         self.blocks = 0  # of keys, for their names
 
@@ -74,23 +77,26 @@ class StagePrinter(ProductPrinter):
     # -- where roots lie
 
     def place_all(self, pitch: int, scratch: str) -> None:
-        """`pitch`: bytes from row to row of scratch memory, which begins at the pointer `scratch`."""
+        """`pitch`: bytes from row to row of scratch memory, where rows do not lie next to each other; it begins at the pointer
+        `scratch`.
+        """
         stage, owners = self.nests.stage, {id(one): one for one in self.nests.buffers.values() if not one.is_common}
         names = {key: f"b{i}" for i, key in enumerate(owners)}
         for key, buffer in owners.items():
             root, name = buffer.root, names[key]
             kind, width = memory_type(root.dtype), width_of(root.dtype)
             if root in stage.earlier:
-                step = 0 if symbol_of(root) != stage.rows else pitch_of(root)
+                step, between = 0 if symbol_of(root) != stage.rows else pitch_of(root), 1
                 start = f"{self.buffer_of(root)} + first * {step}"
                 self.line(f"[[maybe_unused]] const {kind}* const {name} = {start};")
                 pointer = f"({name} + q * {step})" if step else name
             else:
-                start = f"reinterpret_cast<{kind}*>({scratch} + {buffer.offset})"
+                step, between = self.team.row_step or pitch // width, self.team.element_step
+                start = f"reinterpret_cast<{kind}*>({scratch} + {buffer.offset * between})"
                 self.line(f"[[maybe_unused]] {kind}* const {name} = {start};")
-                pointer = f"({name} + q * {pitch // width})"
+                pointer = f"({name} + q * {step})"
             for one in (one for one, other in self.nests.buffers.items() if other is buffer):
-                self.places[one] = Place(pointer, buffer)
+                self.places[one] = Place(pointer, buffer, between)
         for tensor in dict.fromkeys([*stage.shared, *stage.kept]):
             if tensor not in stage.earlier:
                 self.copies[tensor] = f"({self.buffer_of(tensor)} + (first + q) * {pitch_of(tensor)})"
@@ -100,12 +106,16 @@ class StagePrinter(ProductPrinter):
     def print_all(self) -> None:
         for tensor in self.clears:
             self.line(self.cleared(tensor))
+        stage, copies = self.nests.stage, self.copies
+        self.copies = {} if self.team.is_warp else copies  # lanes write whole lines, when their rows are there
         for nest in self.nests.nests:
             if isinstance(nest, StreamLoop):
                 self.print_stream(nest)
             else:
                 self.print_nest(nest)
-        stage = self.nests.stage
+        for tensor, to in copies.items() if self.team.is_warp else ():
+            self.at_the_end([tensor])
+            self.line(self.rows_written(tensor, to))
         for tensor in stage.scatters:
             self.at_the_end(tensor.args)
             self.line(self.print_joined(tensor))
@@ -174,19 +184,53 @@ class StagePrinter(ProductPrinter):
     def print_gather(self, nest: Nest) -> str:
         root = nest.root
         assert isinstance(root.op, ops.Gather)
-        return self.shared(nest.loops, self.stored(nest, nest.target, self.far_number(root, nest.index)))
+        one_by_one = self.shared(nest.loops, self.stored(nest, nest.target, self.far_number(root, nest.index)))
+        return self.whole_rows(nest, [root]) or one_by_one
 
     def far_number(self, tensor: Tensor, index: Indices) -> str:
         """An element of gathered rows."""
         assert isinstance(tensor.op, ops.Gather)
+        source, at = self.far_source(tensor, index)
         x, places = tensor.args
-        here: Indices = [None if one is None else applied(one, index) for one in tensor.op.index]
-        source, at = through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, here)])
         place = self.address(places, index)
         size = self.memory.rows_text(str(x.shape[tensor.op.axis]))
         read, kind = self.far_element(source, at), type_of(tensor.dtype)
         number = f"const int64 place = {place.pointer}[{place.at.text()}];"
         return f"[&]() -> {kind} {{ {number} return is_inside(place, {size}) ? {read} : nothing<{kind}>(); }}()"
+
+    @staticmethod
+    def far_source(tensor: Tensor, index: Indices) -> tuple[Tensor, Indices]:
+        """What gathered rows are of, and the index of an element there."""
+        assert isinstance(tensor.op, ops.Gather)
+        here: Indices = [None if one is None else applied(one, index) for one in tensor.op.index]
+        x = tensor.args[0]
+        return through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, here)])
+
+    def whole_rows(self, nest: Nest, gathers: Sequence[Tensor]) -> str:
+        """The text that lanes read rows of memory with, as whole lines; nothing where they are not such rows."""
+        count = math.prod(loop.size for loop in nest.loops)
+        inner = row_major([loop.size for loop in nest.loops])
+        steps = {loop.name: step for loop, step in zip(nest.loops, inner) if loop.size > 1}
+
+        def is_line(at: Linear) -> bool:
+            return {name: factor for name, factor in at.terms.items() if name in steps} == steps
+
+        place, rows = self.places[nest.buffer.root], []
+        if not self.team.is_warp or nest.stream is not None or not is_line(nest.target) or count % 4:
+            return ""
+        for one in gathers:
+            source, index = self.far_source(one, nest.index)
+            at, where = self.address(one.args[1], nest.index), flat(index, self.memory.strides(source))
+            is_row = bool(source.rows) and not isinstance(source.op, (ops.Column, ops.Constant, ops.Iota))
+            if not is_row or source.dtype.name != "float32" or at.at.terms or not is_line(where) or where.offset % 4:
+                return ""
+            assert isinstance(one.op, ops.Gather)
+            size, pitch = self.memory.rows_text(str(one.args[0].shape[one.op.axis])), pitch_of(source)
+            row = f"{self.buffer_of(source)} + place * {pitch} + {where.offset}"
+            number = f"const int64 place = {at.pointer}[{at.at.text()}];"
+            rows.append(f"[&](int q) -> const float* {{ {number} return is_inside(place, {size}) ? {row} : nullptr; }}")
+        to = f"{place.pointer} + {nest.target.offset * place.step}"
+        return f"constexpr int q = 0; read_rows<{count}, {self.team.rows}, {place.step}>({to}, n, {', '.join(rows)});"
 
     def far_element(self, source: Tensor, index: Indices) -> str:
         """An element of the row `place`."""
@@ -204,8 +248,9 @@ class StagePrinter(ProductPrinter):
 
     def print_added(self, nest: Nest) -> str:
         """A sum of whole rows of memory."""
-        value = " + ".join(self.far_number(one, nest.index) for one in added_rows(nest.root))
-        return self.shared(nest.loops, self.stored(nest, nest.target, value))
+        gathers = added_rows(nest.root)
+        value = " + ".join(self.far_number(one, nest.index) for one in gathers)
+        return self.whole_rows(nest, gathers) or self.shared(nest.loops, self.stored(nest, nest.target, value))
 
     # -- all other rows, in blocks
 
@@ -217,7 +262,7 @@ class StagePrinter(ProductPrinter):
             buffer = self.nests.buffers[result]
             self.line(self.barriers.before([], [buffer]))
             self.line(f"{{ {self.filled(result, self.start(result))} }}")
-        self.line("__syncthreads();")
+        self.line(self.barriers.wait)
         self.line(f"for (int64 key = 0; key < {rows}; key += {most}) {{")
         self.line(f"[[maybe_unused]] const int keys = static_cast<int>(min(int64{{{most}}}, {rows} - key));")
         for nest in stream.nests:
@@ -227,12 +272,12 @@ class StagePrinter(ProductPrinter):
         for nest in stream.nests:
             self.print_nest(nest)
         self.barriers.clear()
-        self.line("__syncthreads(); }")
+        self.line(f"{self.barriers.wait} }}")
         self.nests.roots = outer
         for result, found in stream.online.items():
             if not found.softmax.is_safe:
                 self.line(f"if ({rows} > 0) {{ {self.end(result, found)} }}")
-        self.line("__syncthreads();")
+        self.line(self.barriers.wait)
         self.copies = copies
         for root in copies:
             if any(self.nests.buffers.get(root) is self.nests.buffers[result] for result in stream.results):
@@ -249,14 +294,20 @@ class StagePrinter(ProductPrinter):
     def filled(self, result: Tensor, value: str) -> str:
         place = self.places[result]
         loops, index = loops_over(result, place.buffer.order)
-        return self.shared(loops, self.written(place.buffer.root, place.at(index).text(), value))
+        return self.shared(loops, self.written(place.buffer.root, flat(index, place.buffer.strides).text(), value))
 
     def copied(self, root: Tensor) -> str:
         """Writes all elements to memory between kernels."""
         place = self.places[root]
         loops, index = loops_over(root, place.buffer.order)
-        at = place.at(index).text()
-        return self.shared(loops, f"{self.copies[root]}[{at}] = {place.pointer}[{at}];")
+        at = flat(index, place.buffer.strides).text()
+        return self.shared(loops, f"{self.copies[root]}[{at}] = {place.element(at)};")
+
+    def rows_written(self, root: Tensor, to: str) -> str:
+        """Writes the rows of lanes to memory between kernels."""
+        place = self.places[root]
+        sizes = f"{elements_of(root)}, {self.team.rows}, {place.step}, {memory_type(root.dtype)}"
+        return f"{{ constexpr int q = 0; write_rows<{sizes}>({to}, {pitch_of(root)}, {place.pointer}, n); }}"
 
     def end(self, result: Tensor, found: Online) -> str:
         """NaN where all scores are -infinity, as exp(-infinity + infinity) is."""
@@ -265,7 +316,7 @@ class StagePrinter(ProductPrinter):
         loops, index = loops_over(result, place.buffer.order)
         of_largest = other.at([None if isinstance(result.shape[i], str) else index[i] for i in found.places])
         low = literal(float("-inf"), result.dtype)
-        store = self.written(place.buffer.root, place.at(index).text(), f"nothing<{kind}>()")
+        store = self.written(place.buffer.root, flat(index, place.buffer.strides).text(), f"nothing<{kind}>()")
         return self.shared(loops, f"if ({other.pointer}[{of_largest.text()}] == {low}) {{ {store} }}")
 
     def keys_text(self, nest: Nest) -> str:
@@ -288,7 +339,7 @@ class StagePrinter(ProductPrinter):
         loops = [Loop("i", elements_of(x)), Loop("j", BlockSize(int(nest.root.shape[0])))]
         to = f"{self.places[nest.root].pointer}[i * {int(nest.root.shape[0])} + j]"
         body = f"{decoded(loops, 'at')} {to} = {self.column(x.op, 'i', 'key + j')};"
-        return f"for (int at = threadIdx.x; at < {count_text(loops)}; at += kThreads) {{ {body} }}"
+        return f"for (int at = thread; at < {count_text(loops)}; at += kThreads) {{ {body} }}"
 
     # -- the end of a stage
 
@@ -297,7 +348,7 @@ class StagePrinter(ProductPrinter):
         assert isinstance(tensor.op, ops.Scatter)
         to = f"{self.buffer_of(tensor)}[first * {pitch_of(tensor)} + at]"
         start = literal(start_of(tensor.op.fn, tensor.dtype), tensor.dtype)
-        return f"for (int at = threadIdx.x; at < {pitch_of(tensor)} * n; at += kThreads) {to} = {start};"
+        return f"for (int at = thread; at < {pitch_of(tensor)} * n; at += kThreads) {to} = {start};"
 
     def print_joined(self, tensor: Tensor) -> str:
         """Some rows of each element by a thread, which joins neighbours with the same place before."""
@@ -311,7 +362,7 @@ class StagePrinter(ProductPrinter):
         steps = {i: int(np.prod([n for n in sizes[i + 1 :] if isinstance(n, int)])) for i in range(len(sizes)) if i != op.axis}
         to = Linear(0, {f"i{i}": step for i, step in steps.items() if isinstance(sizes[i], int)})
         struct, size = STRUCTS[op.fn], self.memory.rows_text(str(op.size) if isinstance(op.size, str) else ONE)
-        group = min(8, self.rows)
+        group = min(8, self.team.rows)
         head = f"const int part = at / ({count}), e = at % ({count}); {decoded(loops, 'e')}"
         flush = f"if (held >= 0) join_to<{struct}>({self.buffer_of(tensor)} + held * {pitch_of(tensor)} + {to.text()}, sum);"
         each = f"const int64 place = {where.pointer}[{where.at.text()}]; const {kind} x = {from_.pointer}[{from_.at.text()}];"
@@ -320,13 +371,16 @@ class StagePrinter(ProductPrinter):
         rows = f"for (int q = part * {group}; q < min(n, (part + 1) * {group}); ++q) {{ {body} }}"
         parts = f"(n + {group - 1}) / {group} * ({count})" if group > 1 else f"n * ({count})"
         body = f"{head} int64 held = -1; {kind} sum{{}}; {rows} {flush}"
-        return f"for (int at = threadIdx.x; at < {parts}; at += kThreads) {{ {body} }}"
+        return f"for (int at = thread; at < {parts}; at += kThreads) {{ {body} }}"
 
     def print_output(self, output: Output) -> str:
         value, column = output.value, output.column.cuda
         places = [self.address(value, [None, *map(Linear, at)]) for at in np.ndindex(*value.inner)]
         offsets, element = [address.at.offset for address in places], "i"
-        if offsets != list(range(len(offsets))):
+        step = offsets[1] - offsets[0] if len(offsets) > 1 else 1
+        if offsets == list(range(0, step * len(offsets), step or 1)):
+            element = "i" if step == 1 else f"i * {step}"
+        else:
             element = f"{self.weights.at('int', np.array(offsets, np.int32).tobytes())}[i]"
         number = cast_text(self.loaded(value.dtype, places[0].pointer, element), value.dtype, output.column)
         block, plane = output.block, self.plane(output.planes, "i")

@@ -19,6 +19,13 @@ class Target:
     few_inputs: int = 4  # of a layer, up to which tensor cores are not worth their splitting
     few_outputs: int = 2
     most_tiles: int = 4  # of outputs, whose accumulators a warp holds
+    warp_tiles: int = 8  # of those of a warp that has all outputs of its rows
+    kept_weights: int = 1024  # of a product, that a warp has in registers from one item to the next: 32 of each lane
+    most_outputs: int = 8  # of a product without tensor cores, that a lane has at a time
+    near_weights: int = 48 * 1024  # bytes of weights that a block of few rows copies into shared memory
+    warps_bytes: int = 99 * 1024  # of scratch memory of a block of warps with rows of their own
+    processor_bytes: int = 227 * 1024  # of the shared memory of a multiprocessor
+    processor_threads: int = 512  # of one, that have registers enough
     row_bytes: int = 1 << 20  # of scratch memory of a row, at most
     layer_bytes: int = 1 << 19  # of the weights of a layer, at most: each block reads them all
     kernel_characters: int = 120_000  # of a kernel, at most: NVRTC takes longer than linear time

@@ -25,6 +25,9 @@ class Linear:
             terms[name] = terms.get(name, 0) + factor * times
         return Linear(self.offset + other.offset * times, {name: factor for name, factor in terms.items() if factor})
 
+    def times(self, factor: int) -> "Linear":
+        return self if factor == 1 else Linear().plus(self, factor)
+
     def step(self, variable: str | None) -> int:
         return self.terms.get(variable, 0) if variable else 0
 

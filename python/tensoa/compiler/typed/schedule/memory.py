@@ -2,18 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where buffers lie in the scratch memory of a stage: first fit, and used again after the last nest that reads them."""
 
+import sys
+from collections.abc import Callable
+
 from tensoa.compiler.typed.schedule.addresses import base_of, elements_of, width_of
-from tensoa.compiler.typed.schedule.nests import Buffer, Nests, reads_of
+from tensoa.compiler.typed.schedule.nests import Buffer, Nest, Nests, reads_of
 from tensoa.compiler.typed.tensors import Tensor
 
 LINE = 64  # bytes of a cache line, and of a vector
 
 
-def place(nests: Nests, kept: set[Tensor]) -> None:
-    """Gives the buffers their offsets. `kept`: roots that lie in memory between stages instead."""
+def place(nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor | None] = lambda _: None) -> None:
+    """Gives the buffers their offsets. `kept`: roots that lie in memory between stages instead. `overwritten(nest)`: the root
+    that a nest has read before it writes; another one may then lie where it was.
+    """
     everything, roots = nests.all_nests, nests.all_roots
     owner = {id(buffer): buffer for buffer in (*nests.buffers.values(), *(nest.buffer for nest in everything))}
     for buffer in owner.values():
+        buffer.first, buffer.last = sys.maxsize, 0
         buffer.size = -(-elements_of(buffer.root) * width_of(buffer.root.dtype) // LINE) * LINE
     for time, nest in enumerate(everything):
         buffer = nest.buffer
@@ -33,6 +39,10 @@ def place(nests: Nests, kept: set[Tensor]) -> None:
     for target in nests.stage.targets:
         root = target if target in nests.roots else base_of(target)
         nests.buffers[root].last = len(everything)
+    for time, nest in enumerate(everything):
+        root = overwritten(nest)
+        if root is not None and nests.buffers[root].last == time:
+            nests.buffers[root].last -= 1
     nests.bytes = _first_fit([one for one in owner.values() if one.root not in kept and not one.is_common])
     nests.common_bytes = _first_fit([one for one in owner.values() if one.is_common and not one.pitch])
 

@@ -17,6 +17,12 @@ __device__ __forceinline__ void wait_for_work_before() {
 #endif
 }
 
+// The same pointer, of which the compiler does not know that: what lies there is read again instead of kept in registers.
+__device__ __forceinline__ const char* read_again(const char* from) {
+  asm volatile("" : "+l"(from));
+  return from;
+}
+
 __device__ __forceinline__ float minimum(float a, float b) {  // NaN where one is
   float r;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who calculates the rows of a stage on a GPU, and why: the roles of rows, elements, lanes and registers."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+WARP = 32  # threads
+
+
+class Reason(Enum):
+    """Why a team is as it is."""
+
+    ONCE = "it is calculated once"
+    FEW = "few rows: all threads of a block share the elements of some, so that one row is ready soon"
+    MANY = "many rows: each lane of a warp has its own, so that no lane waits for others and addresses are the same for all"
+    WIDE = "many wide rows: lanes of a warp share one, so that fast memory holds more warps"
+
+
+@dataclass(frozen=True)
+class Team:
+    """`threads` that calculate up to `rows` rows together, from nest to nest; a block has `count` teams.
+
+    `element_step`, `row_step`: elements of scratch memory from one element of a row to the next one, and from row to row; a
+    `row_step` of 0: rows lie one behind the other, as many bytes apart as the stage needs.
+    """
+
+    rows: int
+    threads: int
+    count: int
+    element_step: int
+    row_step: int
+    reason: Reason
+
+    @property
+    def groups(self) -> int:
+        """Lanes of a warp that share a row, or all threads."""
+        return self.threads // self.rows if self.is_warp else 1
+
+    @property
+    def is_warp(self) -> bool:
+        return self.row_step == 1
+
+
+def of_block(rows: int, threads: int, is_one: bool) -> Team:
+    """The team that a block of threads is."""
+    return Team(rows, threads, 1, 1, 0, Reason.ONCE if is_one else Reason.FEW)
+
+
+def of_warps(row_bytes: int, common_bytes: int, threads: int, memory: int) -> Team | None:
+    """Warps with as many rows as let several of them share `memory` bytes; None where not even one has room.
+
+    Scratch memory has rows next to each other, and a step from element to element with which neither elements nor the
+    fragments of tensor cores (8 rows, 4 pairs of elements) meet in a bank.
+    """
+    for rows in (32, 16, 8):
+        step = rows + 4
+        count = min(threads // WARP, memory // max(1, team_bytes(row_bytes, step) + common_bytes))
+        if count >= min(threads // WARP, 3) or (rows == 8 and count > 0):
+            return Team(rows, WARP, count, step, 1, Reason.MANY if rows == WARP else Reason.WIDE)
+    return None
+
+
+def team_bytes(row_bytes: int, element_step: int) -> int:
+    """Scratch memory of a warp. `row_bytes`: of all elements of a row."""
+    return -(-row_bytes * element_step // 16) * 16
