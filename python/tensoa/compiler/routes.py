@@ -3,7 +3,7 @@
 """Which compiler makes a fused program of a model, or of its parts: the one place that knows of two.
 
 CPUs: typed tensors and loop nests (tensoa.compiler.typed). GPUs: row programs (tensoa.compiler.ir), or, with
-`TENSOA_COMPILER=typed` in the environment, typed tensors for whole models.
+`TENSOA_COMPILER=typed` in the environment, typed tensors.
 """
 
 import os
@@ -45,7 +45,7 @@ def for_cuda(
     exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict[str, int]], precision: str, deterministic: bool
 ) -> cuda.CudaKernels | str:
     """The kernels of typed tensors for GPUs, or, in words, why they are those of row programs."""
-    if os.environ.get(SWITCH) != "typed":
+    if not _is_typed():
         return ""
     try:
         with surprises_as_not_fused():
@@ -54,6 +54,11 @@ def for_cuda(
             return typed_cuda.generate(program, domains, precision, deterministic)
     except NotFused as reason:
         return str(reason)
+
+
+def _is_typed() -> bool:
+    """Whether typed tensors make the kernels for GPUs."""
+    return os.environ.get(SWITCH) == "typed"
 
 
 def parts_for_cpu(graph: torch_export.Graph, limits: parts.Limits) -> parts.Partition[Program]:
@@ -67,9 +72,25 @@ def _verified(program: Program) -> Program:
     return simple
 
 
-def parts_for_cuda(graph: torch_export.Graph, limits: parts.Limits) -> parts.Partition[RowProgram]:
-    """The parts of a graph that become kernels for GPUs: row programs."""
-    return parts.partition(graph, limits, RowFollower)
+def parts_for_cuda(
+    graph: torch_export.Graph, limits: parts.Limits, precision: str, deterministic: bool
+) -> parts.Partition[RowProgram] | parts.Partition[Program]:
+    """The parts of a graph that become kernels for GPUs."""
+    if not _is_typed():
+        return parts.partition(graph, limits, RowFollower)
+
+    def verified(program: Program) -> Program:
+        simple = passes.simplified(program)
+        typed_cuda.generate(simple, (), precision, deterministic)
+        return simple
+
+    return parts.partition(graph, limits, lambda one: TypedFollower(one, verified))
+
+
+def kernels_of_part(program: Program, precision: str, deterministic: bool) -> cuda.CudaKernels:
+    """The kernels of a part of typed tensors. Raises NotFused."""
+    with surprises_as_not_fused():
+        return typed_cuda.generate(program, (), precision, deterministic)
 
 
 def of_program(program: Program) -> CpuProgram:

@@ -134,7 +134,7 @@ def for_cpu(exported: torch.export.ExportedProgram, binding: Binding, flags: set
 
 def for_cuda(exported: torch.export.ExportedProgram, binding: Binding, precision: str, deterministic: bool) -> Compiled:
     """As for_cpu. The parts are not run here."""
-    find = functools.partial(routes.parts_for_cuda, limits=CUDA_LIMITS)
+    find = functools.partial(routes.parts_for_cuda, limits=CUDA_LIMITS, precision=precision, deterministic=deterministic)
     return _compiled(exported, binding, "cuda", find, lambda part: _built_for_cuda(part, precision, deterministic))
 
 
@@ -202,7 +202,8 @@ def _built_for_cpu(part: Part[Program], flags: set[str], folder: Path) -> tuple[
 
 
 def _built_for_cuda(part: Part[Any], precision: str, deterministic: bool) -> tuple[FusedPart, Files, bytes]:
-    kernels = kernels_for_cuda(part.program, precision, deterministic)
+    make = routes.kernels_of_part if isinstance(part.program, Program) else kernels_for_cuda
+    kernels = make(part.program, precision, deterministic)
     kernels.rows_at_once = 0  # what runs between the parts has memory for all rows, too
     made = _described(part, kernels.stages, kernels.made.source.encode(), kernels.made.weights)
     made.cuda, files = cuda_files(kernels, f"{FOLDER}{made.name}/")

@@ -177,18 +177,21 @@ def test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path):
         expect(binding.apply(made.module, as_they_lie), module, binding, columns)
 
 
+@pytest.mark.parametrize("compiler", ["rows", "typed"])
 @pytest.mark.parametrize("name", MODELS)
-def test_kernels_for_gpus_of_the_parts_give_what_the_model_gives(name, tmp_path, monkeypatch):
+def test_kernels_for_gpus_of_the_parts_give_what_the_model_gives(name, compiler, tmp_path, monkeypatch):
     kind = MODELS[name]
     binding, module = kind.binding(), kind.module.eval().requires_grad_(False)
-    programs = []
+    where, what = (routes, "kernels_of_part") if compiler == "typed" else (parts, "kernels_for_cuda")
+    programs, make = [], getattr(where, what)
 
     def remembered(*arguments):
-        programs.append(fused.kernels_for_cuda(*arguments))
+        programs.append(make(*arguments))
         return programs[-1]
 
-    monkeypatch.setattr(parts, "kernels_for_cuda", remembered)
-    made = parts.for_cuda(exported_program(module, binding), binding, "ieee", True)
+    monkeypatch.setenv(routes.SWITCH, compiler)
+    monkeypatch.setattr(where, what, remembered)
+    made = parts.for_cuda(exported_program(module, binding), binding, "ieee", compiler == "rows")
     assert all(file.startswith(f"fused/{made.parts[0].name}/") for file in list(made.files)[:2])
     for part, program in zip(made.parts, on_cpu([one.made for one in programs], tmp_path), strict=True):
         domains = part.domains
