@@ -3,20 +3,25 @@
 """The CUDA programs of the typed compiler beside those of row programs, on a GPU: numbers and times of the kinds of
 docs/width.md and of our networks, and random typed programs beside torch in float64.
 
-    python bench/two_gpu_compilers.py --out FILE.json [--seconds 240] [--jobs 14] [--seeds 300] [PART OF A NAME...]
+    python bench/two_gpu_compilers.py --out FILE.json [--seconds 240] [--jobs 14] [--seeds 300] [--compiled FOLDER]
+        [PART OF A NAME...]
+    python bench/two_gpu_compilers.py --compile sm_90 --out FOLDER [--jobs 2] [PART OF A NAME...]
 
 Processes without a GPU export and compile; one process has the GPU, is started again where a program ends it, and says so. The
 error is the largest difference from the module in float64, relative to the largest number. A time is the median of rounds in
 which both programs take turns: 20 calls captured as one CUDA graph, replayed, in microseconds a call. FILE has what was found
-so far, written after each kind; what there was no time for is under "left".
+so far, written after each kind; what there was no time for is under "left". `--compile` needs no GPU: it exports and compiles,
+one file for each kind, which `--compiled` then reads instead.
 """
 
 import argparse
 import copy
+import functools
 import json
 import logging
 import multiprocessing
 import os
+import pickle
 import queue
 import sys
 import time
@@ -43,9 +48,9 @@ except ImportError:  # helpers of the tests mark what they skip
     sys.modules["pytest"] = types.SimpleNamespace(mark=mark)  # type: ignore[assignment]
 
 ROWS = (1, 16, 1000)
-MANY = 50_000  # rows that are only timed, where no row reads all others
+MANY = 100_000  # where no row reads all others
 CALLS = 20  # in a graph
-LONGEST = 40.0  # seconds of a kind on the GPU
+LONGEST = 60.0  # seconds of a kind on the GPU, with what torch makes of it
 
 
 # ---- without a GPU
@@ -113,8 +118,8 @@ def compiled(make, architecture):
     return kernels, image, notes
 
 
-def prepared(name, architecture):
-    """What the GPU needs of a kind."""
+def compiled_kind(name, architecture):
+    """(name, programs, notes, whether rows read all others, rules of the outputs' rows) of a kind."""
     from tensoa.binding.model import result_rows
     from tensoa.compiler.frontends import torch_export
     from tensoa.compiler.typed import cuda as typed
@@ -142,13 +147,33 @@ def prepared(name, architecture):
             *programs[which], notes[which] = compiled(make, architecture)
         except Exception as error:
             notes[which] = {"refused": f"{type(error).__name__}: {error}"[:300]}
-    collections = sorted({one.collection for one in binding.inputs})
     reads_all = "typed" in programs and "key +=" in programs["typed"][0].made.source
-    calls = []
-    for count in ROWS if reads_all else (*ROWS, MANY):
+    for kernels, _ in programs.values():
+        kernels.made.source = ""  # what runs is the image
+    return name, programs, notes, reads_all, rules
+
+
+def compiled_before(folder, name):
+    with open(Path(folder) / file_of(name), "rb") as file:
+        return pickle.load(file)
+
+
+def file_of(name):
+    return "".join(letter if letter.isalnum() else "_" for letter in name) + ".kind"
+
+
+def calls_of(name, reads_all, rules):
+    """(rows, rows of each collection, planes of the inputs, shapes of the outputs, what is right) of each call, and the places
+    of the outputs' numbers.
+    """
+    kind = kinds()[name]
+    binding, module = kind.binding(), kind.module.eval()
+    collections = sorted({one.collection for one in binding.inputs})
+
+    def call(count):
         rows = {collection: count * (4 if i else 1) for i, collection in enumerate(collections)}
         planes, tensors = data(binding, rows, count)
-        truth = _truth(binding, module, tensors) if count != MANY else None
+        truth = _truth(binding, module, tensors)
         shapes = [
             (
                 max(one.places) + 1,
@@ -157,24 +182,28 @@ def prepared(name, architecture):
             )
             for one, rule in zip(binding.outputs, rules)
         ]
-        calls.append((count, list(rows.values()), planes, shapes, truth))
-    places = [one.places for one in binding.outputs]
-    return name, programs, notes, calls, places
+        return count, list(rows.values()), planes, shapes, truth
+
+    return map(call, ROWS if reads_all else (*ROWS, MANY)), [one.places for one in binding.outputs]
 
 
 def _truth(binding, module, tensors):
-    """The planes of each output in float64."""
-    with torch.no_grad():
+    """The planes of each output in float64, by torch on the GPU, or, where a model has tensors of the CPU, there. A model that
+    makes tensors of float32 itself is not made wider.
+    """
+    problem = None
+    for device, is_wide in (("cuda", True), ("cpu", True), ("cpu", False)):
         try:
-            wide = copy.deepcopy(module).double()
-            doubled = [one.double() if one.is_floating_point() else one for one in tensors]
-            found = binding.results(binding.value(wide, doubled))
-        except (
-            RuntimeError,
-            AssertionError,
-        ):  # a model that makes tensors of float32 itself
-            found = binding.results(binding.value(module, tensors))
-    return [one.planes(tensor).double().numpy() for one, tensor in zip(binding.outputs, found)]
+            with torch.no_grad():
+                moved = copy.deepcopy(module).to(device)
+                given = [one.to(device) for one in tensors]
+                if is_wide:
+                    moved, given = moved.double(), [one.double() if one.is_floating_point() else one for one in given]
+                found = binding.results(binding.value(moved, given))
+            return [one.planes(tensor).double().cpu().numpy() for one, tensor in zip(binding.outputs, found)]
+        except (RuntimeError, AssertionError) as error:
+            problem = error
+    raise problem
 
 
 def drawn(first, count, architecture):
@@ -245,9 +274,10 @@ def on_gpu(tasks, results):
         results.put(("failed", traceback.format_exc()[-1500:]))
 
 
-def timed_kind(name, programs, notes, calls, places):
+def timed_kind(name, programs, notes, reads_all, rules):
     from cuda_programs import Block, Loaded
 
+    calls, places = calls_of(name, reads_all, rules)
     loaded = {which: Loaded(kernels.made, image) for which, (kernels, image) in programs.items()}
     found = {"notes": notes, "rows": {}}
     for count, rows, planes, shapes, truth in calls:
@@ -258,8 +288,7 @@ def timed_kind(name, programs, notes, calls, places):
             bound[which] = program.bind([*inputs, *outputs], rows)
             bound[which]()
             torch.cuda.synchronize()
-            if truth is not None:
-                one[f"error_{which}"] = difference([block.numpy() for block in outputs], truth, places)
+            one[f"error_{which}"] = difference([block.numpy() for block in outputs], truth, places)
         one |= {f"us_{which}": us for which, us in in_turns(bound).items()}
         if len(bound) == 2:
             one["ratio"] = one["us_typed"] / one["us_today"]
@@ -410,14 +439,33 @@ def summary(found):
     return result
 
 
+def compile_all(names, pool, architecture, folder):
+    """A file for each kind that both compilers or one of them can have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for future in as_completed(work := {pool.submit(compiled_kind, name, architecture): name for name in names}):
+        try:
+            found = future.result()
+        except Exception as error:
+            print(f"{work[future]}: {type(error).__name__}: {error}"[:200], flush=True)
+            continue
+        (folder / file_of(found[0])).write_bytes(pickle.dumps(found))
+        print(found[0], found[2], flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--out", required=True)
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2))
     parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--compile", metavar="ARCHITECTURE")
+    parser.add_argument("--compiled", metavar="FOLDER")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    names = [name for name in kinds() if not options.names or any(part in name for part in options.names)]
+    pool = ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn"))
+    if options.compile:
+        return compile_all(names, pool, options.compile, Path(options.out))
     begin = time.monotonic()
     gpu = Gpu()
     architecture, device = gpu.about
@@ -439,9 +487,8 @@ def main():
         )
         out.write_text(json.dumps(found, indent=1) + "\n")
 
-    names = [name for name in kinds() if not options.names or any(part in name for part in options.names)]
-    pool = ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn"))
-    work = {pool.submit(prepared, name, architecture): name for name in names}
+    make = functools.partial(compiled_before, options.compiled) if options.compiled else None
+    work = {pool.submit(make, name) if make else pool.submit(compiled_kind, name, architecture): name for name in names}
     work |= {pool.submit(drawn, first, 10, architecture): f"seeds {first}" for first in range(0, options.seeds, 10)}
     left = set(work.values())
     try:

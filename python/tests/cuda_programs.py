@@ -130,7 +130,9 @@ def _on_cpu(number, generated):
     source = generated.source.replace(cuda.INSTRUCTIONS.read_text(), "")
     room = max(kernel.shared_bytes for kernel in generated.kernels) // 16 + 1
     source = source.replace("extern __shared__ uint4 shared_memory[];", "").replace('extern "C"', "static")
-    source = source.replace(f", kRoundsOfFew = {ROUNDS_OF_FEW};", "; static const int& kRoundsOfFew = cuda_on_cpu::rounds_of_few;")
+    source = source.replace(
+        f", kRoundsOfFew = {ROUNDS_OF_FEW};", "; static const int& kRoundsOfFew = cuda_on_cpu::rounds_of_few;"
+    )
     exchange = "const auto exchange = reinterpret_cast<float4(*)[32]>(shared_memory);"
     source = source.replace("extern __shared__ float4 exchange[][32];", exchange)
     kernels = "".join(

@@ -36,8 +36,8 @@ class CudaLibrary:
             self.loaded = Loaded(self.made.made, compile(self.made.made.source, architecture))
 
     def runs(self, planes, rows):
-        """run() on a GPU; by the emulation of the code for few rows and of that for many, each also with the last warp first, so
-        that a missing barrier shows.
+        """run() on a GPU; by the emulation of the code for few rows and of that for many, each also with the last warp first,
+        so that a missing barrier shows.
         """
         yield self.run(planes, rows)
         if self.loaded.device == "cpu":

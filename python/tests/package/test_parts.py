@@ -15,7 +15,7 @@ from tensoa.compiler.backends.processors import cpu_flags
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontends.torch_export import Graph, exported_program
 from tensoa.compiler.parts import Partition
-from tensoa.package import fused, parts
+from tensoa.package import parts
 from width_models import Kind, block, mlp
 
 

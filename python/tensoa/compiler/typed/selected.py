@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What reads a part of a tensor is made of that part alone, so that the rest has no memory: a step of time of a layer, a step of
-a concat. For targets whose fast memory is small.
+"""What reads a part of a tensor is made of that part alone, so that the rest has no memory: a step in time of a layer, a part
+of a concat. For targets whose fast memory is small.
 """
+
+import functools
 
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
@@ -16,7 +18,7 @@ def selected(program: Program) -> Program:
     program = transformed(program, part_of_concat, "parts of concats")
     while True:
         read = _read_by_steps(program)
-        changed = transformed(program, lambda tensor: of_step(tensor, read), "steps")
+        changed = transformed(program, functools.partial(of_step, read), "steps")
         if changed == program:
             return program
         program = changed
@@ -81,8 +83,8 @@ def _view(tensor: Tensor) -> ops.View:
     return tensor.op
 
 
-def of_step(tensor: Tensor, read: dict[Tensor, int]) -> Tensor | None:
-    """One place of an axis is made of that place of the arguments."""
+def of_step(read: dict[Tensor, int], tensor: Tensor) -> Tensor | None:
+    """One place of the axis that `read` has for a tensor is made of that place of its arguments."""
     if not isinstance(tensor.op, ops.View) or tensor.args[0] not in read:
         return None
     (whole,), op = tensor.args, tensor.args[0].op

@@ -166,9 +166,10 @@ class _Kernel:
         self.slot = None if is_near else self._global_scratch(result)
         threads = target.many_threads if most * rows >= target.elements else target.threads
         form = self._form(of_block(rows, threads, is_one), self.common_at + self.common, self.pitch)
-        if form.characters > target.kernel_characters:
+        size = form.characters
+        if size > target.kernel_characters:
             raise NotFused(
-                f"the size of its code: {form.characters} characters of a kernel, at most {target.kernel_characters} are compiled"
+                f"the size of its code: {size} characters of a kernel, at most {target.kernel_characters} are compiled"
             )
         return form
 
@@ -283,4 +284,6 @@ __syncwarp();
         """On a multiprocessor, of a kernel with two forms; a thread has 128 registers or more."""
         assert self.many is not None
         shared = max(self.few.shared_bytes + self._near_bytes, self.many.shared_bytes)
-        return max(1, min(self.target.processor_bytes // (shared + 1024), self.target.processor_threads // self.few.team.threads))
+        return max(
+            1, min(self.target.processor_bytes // (shared + 1024), self.target.processor_threads // self.few.team.threads)
+        )

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA C++ of loop nests: the threads of a team (schedule/teams.py) calculate the elements of its rows.
 
-Axes have roles. Where a block is the team, rows and the elements of a root are counted together, and each thread calculates some
-of them; of a sum of which there are few results, the terms are shared by lanes of a warp, too. Where a warp is, rows are lanes,
+Axes have roles. Where a block is the team, rows and the elements of a root are counted together, and each thread has some of
+them; of a sum of which there are few results, the terms are shared by lanes of a warp, too. Where a warp is, rows are lanes,
 and the elements are loops; products of matrices have some outputs in registers at a time. A product with constant weights is
 made by tensor cores (products.py): its items and blocks of its outputs are shared by warps, and its accumulators lie in
 registers.
@@ -23,6 +23,8 @@ from tensoa.compiler.typed.schedule.reads import Leaf, terms_of
 from tensoa.compiler.typed.schedule.teams import WARP, Team
 from tensoa.compiler.typed.tensors import BlockSize, Tensor
 from tensoa.dtypes import DTYPES
+
+CHAINS = 4  # of a sum of one thread
 
 STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin", "logaddexp": "JoinLogAddExp"}
 
@@ -114,6 +116,8 @@ class NestPrinter(Expressions):
         kind, struct = type_of(inner.dtype), STRUCTS[fn]
         if self.team.is_warp and isinstance(inner.op, ops.Contract) and nest.loops:
             return self.print_tiled(nest, terms, over)
+        if self.team.is_warp and len(over) == 1 and not isinstance(over[0].size, BlockSize) and over[0].size % CHAINS == 0:
+            return self.print_chains(nest, terms, over[0], fn)
         step = f"acc = {self.term(terms, struct)};"
         start = f"{kind} acc = {literal(start_of(fn, inner.dtype), inner.dtype)};"
         store = self.stored(nest, nest.target, self.epilogue(nest))
@@ -146,6 +150,19 @@ class NestPrinter(Expressions):
         start = f"{kind} acc[{size}]; {each} acc[j] = {literal(0, nest.inner.dtype)};"
         text = f"{start} {loops_around(over, step, 4)} {store}"
         return self.shared([*outer, Loop(f"{tiles.name}from", tiles.size)], text, unroll=1)  # it is in registers
+
+    def print_chains(self, nest: Nest, terms: Sequence[Leaf], over: Loop, fn: str) -> str:
+        """A sum as several, so that few terms wait for each other."""
+        assert nest.inner is not None
+        kind, struct = type_of(nest.inner.dtype), STRUCTS[fn]
+        each = f"\n#pragma unroll\nfor (int j = 0; j < {CHAINS}; ++j)"
+        start = f"{kind} part[{CHAINS}]; {each} part[j] = {literal(start_of(fn, nest.inner.dtype), nest.inner.dtype)};"
+        here = f"const int {over.name} = {over.name}from * {CHAINS} + j;"
+        body = f"{each} {{ {here} part[j] = {self.term(terms, struct, 'part[j]')}; }}"
+        sums = loops_around([Loop(f"{over.name}from", over.size // CHAINS)], body)
+        joined = "".join(f"part[{i}] = {struct}::join(part[{i}], part[{i + n}]); " for n in (2, 1) for i in range(n))
+        store = self.stored(nest, nest.target, self.epilogue(nest, sum_text="part[0]"))
+        return self.shared(nest.loops, f"{start} {sums} {joined} {store}")
 
     def lanes(self, nest: Nest, over: Sequence[Loop]) -> int:
         """By how many lanes the terms of a sum are shared: so many that all threads have work, and each some terms."""

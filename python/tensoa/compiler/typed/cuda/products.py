@@ -15,10 +15,10 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import Address
 from tensoa.compiler.typed.cuda.nests import NestPrinter, count_text, decoded
+from tensoa.compiler.typed.cuda.target import Target
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
 from tensoa.compiler.typed.passes import is_constant
-from tensoa.compiler.typed.cuda.target import Target
 from tensoa.compiler.typed.schedule.addresses import Linear, base_of, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
 from tensoa.compiler.typed.schedule.roots import Roots
@@ -152,7 +152,11 @@ class ProductPrinter(NestPrinter):
         lines = [
             "const Warp warp(0, 1);",
             f"for (int unit = 0; unit < {units}; ++unit) {{",
-            *(["const char* const weights = read_again(far_weights);"] if product.weight.size > self.target.kept_weights else []),
+            *(
+                ["const char* const weights = read_again(far_weights);"]
+                if product.weight.size > self.target.kept_weights
+                else []
+            ),
             "const float* x[2];",
             f"for (int r = 0; r < 2; ++r) {{ const int q = min({row}, n - 1); {place} x[r] = {here}; }}",
             self.source(product),
@@ -200,7 +204,8 @@ class ProductPrinter(NestPrinter):
             source, scaling = f"scaled({source}, scale)", "scale"
         packed = pack_weights(scheme, spread(spread(weight.T.astype(np.float32), contiguous(inputs)).T, contiguous(outputs)).T)
         weights = f"Packed{{{self.weights.at('char', packed)}, {-(-inputs // 8)}, {inputs}, {tiles}}}"
-        body = f"[&](auto& c, int first) {{ accumulate<{scheme}>(c, {source}, {weights}, first, warp); }}"
+        accumulate = "accumulate_pairs" if self.team.is_warp else "accumulate"
+        body = f"[&](auto& c, int first) {{ {accumulate}<{scheme}>(c, {source}, {weights}, first, warp); }}"
         lines.append(f"const auto c = part_of_linear<{chunk}>({tiles}, {bias}, {scaling}, from_tile, {body});")
         return lines
 

@@ -19,8 +19,8 @@ from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, e
 from tensoa.compiler.typed.schedule.nests import Buffer, Loop, Nest, Nests, StreamLoop, loops_over, reads_of
 from tensoa.compiler.typed.schedule.roots import Reason, added_rows
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
-from tensoa.compiler.typed.schedule.teams import Team
 from tensoa.compiler.typed.schedule.streams import Online, are_rows
+from tensoa.compiler.typed.schedule.teams import Team
 from tensoa.compiler.typed.tensors import BlockSize, Tensor
 
 

@@ -40,9 +40,9 @@ def place(nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor 
         root = target if target in nests.roots else base_of(target)
         nests.buffers[root].last = len(everything)
     for time, nest in enumerate(everything):
-        root = overwritten(nest)
-        if root is not None and nests.buffers[root].last == time:
-            nests.buffers[root].last -= 1
+        used = overwritten(nest)
+        if used is not None and nests.buffers[used].last == time:
+            nests.buffers[used].last -= 1
     nests.bytes = _first_fit([one for one in owner.values() if one.root not in kept and not one.is_common])
     nests.common_bytes = _first_fit([one for one in owner.values() if one.is_common and not one.pitch])
 

@@ -23,7 +23,8 @@ __device__ __forceinline__ void write_rows(T* to, int64 pitch, const T* from, in
       if (q >= n) return;
       Numbers<4> four;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) four.at[i] = reinterpret_cast<const float*>(from)[(e + i) * kStep + q];
+      for (int i = 0; i < 4; ++i)
+        four.at[i] = reinterpret_cast<const float*>(from)[(e + i) * kStep + q];
       *reinterpret_cast<Numbers<4>*>(to + q * pitch + e) = four;
     });
   } else {
@@ -54,10 +55,28 @@ __device__ __forceinline__ void read_rows(float* to, int n, Place place, Others.
   });
 }
 
+// As accumulate(), with two pairs of tiles at a time: more would not leave registers for all outputs of the items.
+template <class Scheme, int C, class Source>
+__device__ __forceinline__ void accumulate_pairs(Fragment<C>& c, const Source& x, const Packed& w,
+                                                 int first, const Warp& warp) {
+  constexpr int T = Source::tiles;
+#pragma unroll 2
+  for (int q = 0; q < T / 2; ++q) {
+    float eight[8];
+    x.pair(q, eight);
+    Scheme::pair(c.at, eight, w, q, first, warp);
+  }
+  if constexpr (T % 2) {
+    float four[4];
+    x.last(four);
+    Scheme::last(c.at, four, w, first, warp);
+  }
+}
+
 // store(r, output, number) of the accumulators of two items, and of outputs from tile `first` on.
 template <int C, class Store>
-__device__ __forceinline__ void each_of_two(const Fragment<C>& c, int first, int outputs, const Warp& warp,
-                                            Store store) {
+__device__ __forceinline__ void each_of_two(const Fragment<C>& c, int first, int outputs,
+                                            const Warp& warp, Store store) {
 #pragma unroll
   for (int n = 0; n < C; ++n) {
 #pragma unroll
