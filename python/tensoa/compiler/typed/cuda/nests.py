@@ -47,9 +47,9 @@ def decoded(loops: Sequence[Loop], number: str) -> str:
 
 
 def loops_around(loops: Sequence[Loop], body: str, unroll: int = 0) -> str:
-    """`unroll`: how often, of the outermost; 0: as the compiler likes."""
+    """`unroll`: how often, of the outermost; 1: none; 0: as the compiler likes."""
     for loop in reversed(loops):
-        hint = f"\n#pragma unroll {unroll}\n" if unroll and loop is loops[0] else ""
+        hint = f"\n#pragma unroll {unroll}\n" if unroll == 1 or (unroll and loop is loops[0]) else ""
         body = f"{hint}for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
     return body
 

@@ -20,7 +20,7 @@ from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
 from tensoa.compiler.typed.passes import is_constant
 from tensoa.compiler.typed.schedule.addresses import Linear, base_of, variable
-from tensoa.compiler.typed.schedule.nests import Loop, Nest
+from tensoa.compiler.typed.schedule.nests import Loop, Nest, reads_of
 from tensoa.compiler.typed.schedule.roots import Roots
 from tensoa.compiler.typed.schedule.teams import WARP
 from tensoa.compiler.typed.tensors import BlockSize, Tensor, in_order
@@ -72,7 +72,14 @@ class ProductPrinter(NestPrinter):
 
     def print_sum(self, nest: Nest) -> str:
         product = self.product_of(nest)
-        return super().print_sum(nest) if product is None else self.print_product(nest, product)
+        if product is None or (self.is_few(product) and not self.team.is_warp):
+            return super().print_sum(nest)
+        return self.print_few_of_lanes(nest, product) if self.is_few(product) else self.print_product(nest, product)
+
+    def is_few(self, product: Product) -> bool:
+        """Whether tensor cores are not worth their splitting."""
+        outputs, inputs = product.weight.shape
+        return bool(inputs <= self.target.few_inputs or outputs <= self.target.few_outputs)
 
     def product_of(self, nest: Nest) -> Product | None:
         inner = nest.inner
@@ -92,8 +99,6 @@ class ProductPrinter(NestPrinter):
         numbers = numbers.reshape(math.prod(numbers.shape[: len(outputs)]), -1)
         if numbers.nbytes > self.target.layer_bytes:
             raise NotFused(f"a linear layer of {' x '.join(map(str, numbers.shape))} weights, more than a kernel reads fast")
-        if numbers.shape[1] <= self.target.few_inputs or numbers.shape[0] <= self.target.few_outputs:
-            return None
         names: dict[str, Linear | None] = {
             label: None if isinstance(size, str) else variable(f"i{i}")
             for i, (label, size) in enumerate(zip(op.out, inner.shape))
@@ -142,11 +147,13 @@ class ProductPrinter(NestPrinter):
         chunk = min(self.target.warp_tiles, tiles)
         if rows == 8:
             units, row, element = -(-batch // 2), "warp.group", f"min(2 * unit + r, {batch - 1})"
-            is_item = f"q < n && 2 * unit + r < {batch}"
+            inside = [f"2 * unit + r < {batch}"] if batch % 2 else []
         else:
             halves = rows // 16
             row = "8 * r + warp.group" if halves == 1 else "unit % 2 * 16 + 8 * r + warp.group"
-            units, element, is_item = batch * halves, f"unit / {halves}", "q < n"
+            units, element, inside = batch * halves, f"unit / {halves}", []
+        if any(root in self.nests.stage.earlier for root in reads_of(nest, self.nests.roots)):
+            inside.append("q < n")  # what earlier kernels made has no more rows
         place = f"const int e = {element}; {decoded(product.batch, 'e')}" if product.batch else ""
         here = self.first_of(product)
         lines = [
@@ -163,11 +170,33 @@ class ProductPrinter(NestPrinter):
             f"for (int from_tile = 0; from_tile < {tiles}; from_tile += {chunk}) {{",
             *self.multiplied(product, SCHEMES[self.precision], tiles, chunk),
             f"each_of_two(c, from_tile, {outputs}, warp, [&](int r, int o, float acc) {{ const int q = {row}; "
-            f"if ({is_item}) {{ {place} {decoded(product.outputs, 'o')} "
+            f"if ({' && '.join(inside) or 'true'}) {{ {place} {decoded(product.outputs, 'o')} "
             f"{self.stored(nest, nest.target, self.epilogue(nest, True))} }} }});",
             "} }",
         ]
         return " ".join(lines)
+
+    def print_few_of_lanes(self, nest: Nest, product: Product) -> str:
+        """Some outputs at a time of the row of a lane; the weights of an input for them lie next to each other."""
+        outputs, inputs = product.weight.shape
+        size = next(n for n in (1, 2, 4, 8) if n >= min(outputs, 8))
+        tiles = -(-outputs // size)
+        padded, bias = np.zeros((tiles * size, inputs), np.float32), np.zeros(tiles * size, np.float32)
+        padded[:outputs], bias[:outputs] = product.weight, product.bias
+        packed = padded.reshape(tiles, size, inputs).transpose(0, 2, 1)
+        each = f"{decoded(product.summed, 'k')} add_products(acc, x[{_of(product.summed, product.x.at).text()}]"
+        is_output = "" if tiles * size == outputs else f"if (o < {outputs}) "
+        store = self.stored(nest, nest.target, self.epilogue(nest, True, "acc[j]"))
+        text = [
+            f"float acc[{size}]; start_with(acc, {self.weights.floats(bias)} + t * {size}); "
+            f"const float* const x = {self.first_of(product)};",
+            "#pragma unroll 8",
+            f"for (int k = 0; k < {inputs}; ++k) {{ {each}, {self.weights.floats(packed)} + (t * {inputs} + k) * {size}); }}",
+            "#pragma unroll",
+            f"for (int j = 0; j < {size}; ++j) {{ const int o = t * {size} + j; "
+            f"{is_output}{{ {decoded(product.outputs, 'o')} {store} }} }}",
+        ]
+        return self.shared([*product.batch, Loop("t", tiles)], "\n".join(text) + "\n", unroll=1)
 
     @staticmethod
     def source(product: Product) -> str:

@@ -19,8 +19,9 @@ __device__ __forceinline__ void wait_for_work_before() {
 
 // The same pointer, of which the compiler does not know that: what lies there is read again instead of kept in registers.
 __device__ __forceinline__ const char* read_again(const char* from) {
-  asm volatile("" : "+l"(from));
-  return from;
+  long long none = 0;
+  asm volatile("" : "+l"(none));
+  return from + none;
 }
 
 __device__ __forceinline__ float minimum(float a, float b) {  // NaN where one is

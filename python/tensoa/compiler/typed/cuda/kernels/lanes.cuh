@@ -55,6 +55,23 @@ __device__ __forceinline__ void read_rows(float* to, int n, Place place, Others.
   });
 }
 
+// K sums that begin with the numbers at `from`, and one factor of all of them times the numbers there.
+template <int K>
+__device__ __forceinline__ void start_with(float (&sum)[K], const float* from) {
+#pragma unroll
+  for (int i = 0; i < K; ++i) sum[i] = from[i];
+}
+template <int K>
+__device__ __forceinline__ void add_products(float (&sum)[K], float x, const float* from) {
+  constexpr int kPiece = K < 4 ? K : 4;
+#pragma unroll
+  for (int i = 0; i < K; i += kPiece) {
+    const auto piece = *reinterpret_cast<const Numbers<kPiece>*>(from + i);
+#pragma unroll
+    for (int j = 0; j < kPiece; ++j) sum[i + j] = fmaf(x, piece.at[j], sum[i + j]);
+  }
+}
+
 // As accumulate(), with two pairs of tiles at a time: more would not leave registers for all outputs of the items.
 template <class Scheme, int C, class Source>
 __device__ __forceinline__ void accumulate_pairs(Fragment<C>& c, const Source& x, const Packed& w,

@@ -118,6 +118,7 @@ template <class T>
 __device__ __forceinline__ T sign_of(T x) {
   return static_cast<T>(x > 0 ? 1 : x < 0 ? -1 : 0);
 }
+__device__ __forceinline__ float relu_of(float x) { return maximum(x, 0.f); }
 template <class T>
 __device__ __forceinline__ T relu_of(T x) {
   return x < 0 ? T{} : x;
