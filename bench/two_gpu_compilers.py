@@ -9,9 +9,10 @@ docs/width.md and of our networks, and random typed programs beside torch in flo
 
 Processes without a GPU export and compile; one process has the GPU, is started again where a program ends it, and says so. The
 error is the largest difference from the module in float64, relative to the largest number. A time is the median of rounds in
-which both programs take turns: 20 calls captured as one CUDA graph, replayed, in microseconds a call. FILE has what was found
-so far, written after each kind; what there was no time for is under "left". `--compile` needs no GPU: it exports and compiles,
-one file for each kind, which `--compiled` then reads instead.
+which all programs take turns: up to 20 calls captured as one CUDA graph, replayed, in microseconds a call. "many" is the typed
+program with its code for many rows at all numbers of rows. FILE has what was found so far, written after each kind; what there
+was no time for is under "left". `--compile` needs no GPU: it exports and compiles, one file for each kind, which `--compiled`
+then reads instead.
 """
 
 import argparse
@@ -49,7 +50,7 @@ except ImportError:  # helpers of the tests mark what they skip
 
 ROWS = (1, 16, 1000)
 MANY = 100_000  # where no row reads all others
-CALLS = 20  # in a graph
+CALLS, GRAPH_SECONDS = 20, 0.004  # in a graph; fewer where these take longer
 LONGEST = 60.0  # seconds of a kind on the GPU, with what torch makes of it
 
 
@@ -118,6 +119,14 @@ def compiled(make, architecture):
     return kernels, image, notes
 
 
+def with_code_for_many(kernels):
+    """Kernels that have no rows that are few."""
+    from tensoa.compiler.typed.cuda.generate import ROUNDS_OF_FEW
+
+    kernels.made.source = kernels.made.source.replace(f"kRoundsOfFew = {ROUNDS_OF_FEW};", "kRoundsOfFew = 0;")
+    return kernels
+
+
 def compiled_kind(name, architecture):
     """(name, programs, notes, whether rows read all others, rules of the outputs' rows) of a kind."""
     from tensoa.binding.model import result_rows
@@ -141,8 +150,11 @@ def compiled_kind(name, architecture):
     def by_rows():
         return fused.kernels_for_cuda(torch_export.row_program(exported, binding, rules, "cuda"), "tf32x3", False)
 
+    def of_many():
+        return with_code_for_many(by_types())
+
     programs, notes = {}, {}
-    for which, make in (("typed", by_types), ("today", by_rows)):
+    for which, make in (("typed", by_types), ("many", of_many), ("today", by_rows)):
         try:
             *programs[which], notes[which] = compiled(make, architecture)
         except Exception as error:
@@ -241,6 +253,8 @@ def drawn(first, count, architecture):
             if type(tensor.op).__name__ == "Column"
         }
         outputs = {o.block: (o.planes, dict(zip(program.rows, rows))[o.value.shape[0]]) for o in program.outputs}
+        if seed % 2:
+            made = with_code_for_many(made)
         image = compile(made.made.source, architecture)
         found.append(
             (
@@ -290,7 +304,7 @@ def timed_kind(name, programs, notes, reads_all, rules):
             torch.cuda.synchronize()
             one[f"error_{which}"] = difference([block.numpy() for block in outputs], truth, places)
         one |= {f"us_{which}": us for which, us in in_turns(bound).items()}
-        if len(bound) == 2:
+        if {"typed", "today"} <= set(bound):
             one["ratio"] = one["us_typed"] / one["us_today"]
         found["rows"][count] = one
     return name, found
@@ -315,6 +329,13 @@ def difference(found, truth, places):
 
 def in_turns(bound):
     """Microseconds of a call of each."""
+    slowest = 0.0
+    for launch in bound.values():
+        begin = time.perf_counter()
+        launch()
+        torch.cuda.synchronize()
+        slowest = max(slowest, time.perf_counter() - begin)
+    calls = max(1, min(CALLS, int(GRAPH_SECONDS / slowest)))
     graphs = {}
     for which, launch in bound.items():
         stream = torch.cuda.Stream()
@@ -323,7 +344,7 @@ def in_turns(bound):
         torch.cuda.synchronize()
         graphs[which] = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graphs[which], stream=stream):
-            for _ in range(CALLS):
+            for _ in range(calls):
                 launch()
     times = {which: [] for which in bound}
     for turn in range(16):
@@ -335,7 +356,7 @@ def in_turns(bound):
                 graphs[which].replay()
             end.record()
             end.synchronize()
-            times[which].append(begin.elapsed_time(end) * 1000 / (3 * CALLS))
+            times[which].append(begin.elapsed_time(end) * 1000 / (3 * calls))
     return {which: float(np.median(some[1:])) for which, some in times.items()}
 
 
