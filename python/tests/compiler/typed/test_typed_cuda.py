@@ -116,6 +116,42 @@ def test_rows_that_shared_memory_does_not_hold_lie_in_global_memory(tmp_path):
     np.testing.assert_allclose(made.run(planes, [5])[10].T, interpret.interpret(program, planes, [5])[0], rtol=1e-5)
 
 
+def forms(program):
+    """For each kernel, whether it has code for many rows."""
+    source = cuda.generate(simplified(program)).made.source
+    return ["kRoundsOfFew" in text for text in source.split('extern "C"')[1:]]
+
+
+def test_stages_have_code_for_many_rows_where_a_warp_has_room_for_some():
+    x = hits(40)
+    wide = build.apply("exp", build.apply("mul", build.with_axis(x, 2, 40), build.with_axis(x, 1, 40)))
+    several = build.apply("add", build.scan("sum", wide, 1), build.scan("sum", wide, 2))
+    assert forms(program_of(build.apply("exp", x))) == [True]
+    assert forms(program_of(build.reduce("sum", several, [2]))) == [False]
+
+
+def test_what_is_calculated_once_has_no_code_for_many_rows():
+    x = hits(3)
+    total = build.apply("exp", build.reduce("sum", x, [0]))
+    assert forms(program_of(build.apply("sub", x, build.with_axis(total, 0, "hits")))) == [True, False, True]
+
+
+@pytest.mark.parametrize("width, is_whole", [(8, True), (6, False)])
+def test_gathered_rows_are_read_as_whole_lines_and_places_outside_are_nan(width, is_whole, tmp_path):
+    places = build.view(hits(1, block=1, dtype=INT64), ("hits", width), [build.axis(0), build.affine(0)])
+    y = build.apply("exp", hits(width))
+    program = program_of(build.gather(y, places, [None, build.axis(1)]))
+    made = CudaLibrary(program, tmp_path)
+    assert ("read_rows<8, 32, 36>(" in made.made.made.source) == is_whole
+    draw = np.random.default_rng(2)
+    planes = {(0, i): draw.normal(size=70).astype(np.float32) for i in range(width)}
+    planes[1, 0] = draw.integers(-2, 75, 70)
+    truth = interpret.interpret(program, planes, [70])[0].T
+    assert np.isnan(truth).any()
+    for found in made.runs(planes, [70]):
+        np.testing.assert_allclose(found[10], truth, rtol=1e-6)
+
+
 def test_rows_are_not_split_where_they_read_others():
     x, places = hits(200), hits(200, block=1, dtype=INT64)
     moved = build.gather(x, places, [None, build.axis(1)])
