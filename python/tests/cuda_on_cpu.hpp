@@ -23,6 +23,7 @@
 
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __global__
 #define __grid_constant__
 #define __launch_bounds__(...)
@@ -183,6 +184,18 @@ template <class T>
 T atomicAdd(T* to, T x) {
   const T before = *to;
   *to += x;
+  return before;
+}
+template <class T>
+T atomicMax(T* to, T x) {
+  const T before = *to;
+  *to = std::max(before, x);
+  return before;
+}
+template <class T>
+T atomicMin(T* to, T x) {
+  const T before = *to;
+  *to = std::min(before, x);
   return before;
 }
 template <class T>

@@ -262,10 +262,8 @@ __device__ __forceinline__ T logaddexp_of(T x, T y) {
   const T apart = x == y ? T{0} : abs_of(x - y);  // infinities are equal
   return maximum_of(x, y) + log1p_of(exp_of(-apart));
 }
-template <class T>
-__device__ __forceinline__ T rsqrt_of(T x) {
-  return T{1} / sqrt_of(x);
-}
+__device__ __forceinline__ float rsqrt_of(float x) { return rsqrtf(x); }
+__device__ __forceinline__ double rsqrt_of(double x) { return 1.0 / sqrt_of(x); }
 
 // ---- other dtypes
 
@@ -340,30 +338,35 @@ __device__ __forceinline__ T gathered(const M* from, int64 place, int size, int 
 // ---- joinings of two numbers
 
 struct JoinSum {
+  static constexpr bool is_sum = true;
   template <class T>
   static __device__ T join(T x, T y) {
     return add_of(x, y);
   }
 };
 struct JoinProd {
+  static constexpr bool is_sum = false;
   template <class T>
   static __device__ T join(T x, T y) {
     return mul_of(x, y);
   }
 };
 struct JoinMax {
+  static constexpr bool is_sum = false;
   template <class T>
   static __device__ T join(T x, T y) {
     return maximum_of(x, y);
   }
 };
 struct JoinMin {
+  static constexpr bool is_sum = false;
   template <class T>
   static __device__ T join(T x, T y) {
     return minimum_of(x, y);
   }
 };
 struct JoinLogAddExp {
+  static constexpr bool is_sum = false;
   template <class T>
   static __device__ T join(T x, T y) {
     return logaddexp_of(x, y);
@@ -399,6 +402,23 @@ __device__ __forceinline__ void join_to(T* to, T x) {
 template <>
 __device__ __forceinline__ void join_to<JoinSum, float>(float* to, float x) {
   add_to(to, x);
+}
+// As integers, floats of one sign are in order, and those of the other one in reverse; NaN is beyond all of them.
+template <>
+__device__ __forceinline__ void join_to<JoinMax, float>(float* to, float x) {
+  const unsigned bits = x == x ? bits_of(x) : 0x7fffffffu;
+  if (bits >> 31)
+    atomicMin(reinterpret_cast<unsigned*>(to), bits);
+  else
+    atomicMax(reinterpret_cast<int*>(to), static_cast<int>(bits));
+}
+template <>
+__device__ __forceinline__ void join_to<JoinMin, float>(float* to, float x) {
+  const unsigned bits = x == x ? bits_of(x) : 0xffffffffu;
+  if (bits >> 31)
+    atomicMax(reinterpret_cast<unsigned*>(to), bits);
+  else
+    atomicMin(reinterpret_cast<int*>(to), static_cast<int>(bits));
 }
 template <>
 __device__ __forceinline__ void join_to<JoinSum, double>(double* to, double x) {
