@@ -126,21 +126,22 @@ def test_stages_have_code_for_many_rows_where_a_warp_has_room_for_some():
     x = hits(40)
     wide = build.apply("exp", build.apply("mul", build.with_axis(x, 2, 40), build.with_axis(x, 1, 40)))
     several = build.apply("add", build.scan("sum", wide, 1), build.scan("sum", wide, 2))
-    assert forms(program_of(build.apply("exp", x))) == [True]
+    assert forms(program_of(build.scan("sum", x, 1))) == [True]
     assert forms(program_of(build.reduce("sum", several, [2]))) == [False]
 
 
 def test_what_is_calculated_once_has_no_code_for_many_rows():
     x = hits(3)
     total = build.apply("exp", build.reduce("sum", x, [0]))
-    assert forms(program_of(build.apply("sub", x, build.with_axis(total, 0, "hits")))) == [True, False, True]
+    y = build.scan("sum", build.apply("sub", x, build.with_axis(total, 0, "hits")), 1)
+    assert forms(program_of(y))[1:] == [False, True]
 
 
 @pytest.mark.parametrize("width, is_whole", [(8, True), (6, False)])
 def test_gathered_rows_are_read_as_whole_lines_and_places_outside_are_nan(width, is_whole, tmp_path):
     places = build.view(hits(1, block=1, dtype=INT64), ("hits", width), [build.axis(0), build.affine(0)])
     y = build.apply("exp", hits(width))
-    program = program_of(build.gather(y, places, [None, build.axis(1)]))
+    program = program_of(build.scan("max", build.gather(y, places, [None, build.axis(1)]), 1))
     made = CudaLibrary(program, tmp_path)
     assert ("read_rows<8, 32, 36>(" in made.made.made.source) == is_whole
     draw = np.random.default_rng(2)

@@ -16,6 +16,8 @@ from tensoa.compiler.constants import Pool
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import Weights, literal, memory_type
+from tensoa.compiler.typed.cuda.fragment_form import FragmentForm, fragments_of
+from tensoa.compiler.typed.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_of
 from tensoa.compiler.typed.cuda.products import items_of, operand_of
 from tensoa.compiler.typed.cuda.rows import StagePrinter
@@ -33,7 +35,7 @@ from tensoa.compiler.typed.tensors import Tensor
 
 _TODAY = Path(INSTRUCTIONS).parent
 KERNELS = [_TODAY / f"{name}.cuh" for name in "rows columns buffers sums reductions layers".split()]
-KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in ("numbers", "products", "lanes")]
+KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in ("numbers", "products", "lanes", "fragments")]
 _ONE_BLOCK = 1 << 30  # rows of a block of a kernel that runs once
 #: Rounds of all blocks, up to which rows are few: more would have to wait for each other.
 ROUNDS_OF_FEW = 2
@@ -52,19 +54,19 @@ def generate(
     if changing and deterministic:
         raise NotFused(f"a sum whose bits depend on the order of its rows ({changing[0]!r})")
     result = Generated(_params(program, 0), buffers=[BufferEntry(domain, size) for domain, size in memory.shapes])
-    weights, source = Pool(16), list[str]()
+    weights, source, texts = Pool(16), list[str](), list[KernelText]()
     for i, nests in enumerate(memory.stages):
         for tensor in memory.before[i]:
             _set_before(tensor, memory, result, source)
-        kernel = _Kernel(nests, memory, precision, target, memory.clears[i], result)
+        kernel = _kernel(nests, memory, precision, target, memory.clears[i], result)
         name = f"stage_{len(result.kernels)}"
-        source.append(kernel.text(name, weights.place(weights.padded(bytes(kernel.weights.pool.data)))))
+        texts.append(kernel.text(name, weights.place(weights.padded(kernel.data))))
         _launch(result, kernel.entry(name), memory.domain(nests.stage.rows))
     result.params, result.weights = _params(program, len(result.buffers)), bytes(weights.data)
     constants = {f"k{name.capitalize()}": length for name, length in asdict(result.params).items()}
     constants |= {"kTileRows": TILE_ROWS, "kRegisterTiles": REGISTER_TILES, "kRoundsOfFew": ROUNDS_OF_FEW}
     head = f"constexpr int {', '.join(f'{name} = {number}' for name, number in constants.items())};"
-    result.source = "\n".join([head, INSTRUCTIONS.read_text(), joined(KERNELS), *source])
+    result.source = "\n".join([head, INSTRUCTIONS.read_text(), joined(KERNELS), *source, *printed(texts)])
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in result.buffers))
     is_apart = len(memory.stages) == 1 and len(program.rows) == 1 and not _reads_others(memory.stages[0])
     at_once = target.workspace_bytes // bytes_of_row // 16 * 16 if is_apart and result.buffers else 0
@@ -123,6 +125,17 @@ for (int64 at = int64{{blockIdx.x}} * 128 + threadIdx.x; at < {count}; at += int
     _launch(result, KernelEntry(name, 128, 0, rows, 0), memory.domain(symbol))
 
 
+def _kernel(
+    nests: Nests, memory: Memory, precision: str, target: Target, clears: list[Tensor], result: Generated
+) -> "_Kernel | FragmentForm":
+    if nests.bytes > target.row_bytes:
+        raise NotFused(f"{nests.bytes} bytes for a row at a time, at most {target.row_bytes} are held")
+    fragments = fragments_of(nests, memory, precision, target, clears)
+    if fragments is not None and fragments.is_alone:
+        return fragments
+    return _Kernel(nests, memory, precision, target, clears, result, fragments)
+
+
 class _Form:
     """A stage as the code of a team. `shared_bytes`: of a block; `pitch`: bytes from row to row of scratch memory that has rows
     one behind the other.
@@ -142,15 +155,15 @@ class _Kernel:
     """The kernel of a stage: the code for few rows, and, where it has another one, that for many."""
 
     def __init__(
-        self, nests: Nests, memory: Memory, precision: str, target: Target, clears: list[Tensor], result: Generated
-    ) -> None:
+        self, nests: Nests, memory: Memory, precision: str, target: Target, clears: list[Tensor], result: Generated,
+        fragments: FragmentForm | None,
+    ) -> None:  # fmt: skip
         self.nests, self.memory, self.target, self.weights = nests, memory, target, Weights(Pool(16))
         self.precision, self.clears = precision, clears
-        if nests.bytes > target.row_bytes:
-            raise NotFused(f"{nests.bytes} bytes for a row at a time, at most {target.row_bytes} are held")
+        self.fragments = fragments
         self.common = -(-nests.common_bytes // 16) * 16
         self.few = self._few(result)
-        self.many = self._many()
+        self.many = self._many() if self.fragments is None else None
 
     def _few(self, result: Generated) -> _Form:
         nests, target, is_one = self.nests, self.target, self.nests.stage.rows == ONE
@@ -206,24 +219,15 @@ class _Kernel:
         result.buffers.append(BufferEntry(self.memory.domain(self.nests.stage.rows), self.pitch))
         return len(result.buffers) - 1
 
-    def text(self, name: str, weights: int) -> str:
+    def text(self, name: str, weights: int) -> KernelText:
         """`weights`: where those of the kernel begin."""
         rows = self.memory.rows_text(self.nests.stage.rows)
         is_few = f"rows <= int64{{gridDim.x}} * {self.few.team.rows} * kRoundsOfFew"
-        few, many = self._text_of_few(), self._text_of_many() if self.many else ""
+        few, many = self._text_of_few(), self._text_of_many() if self.has_many else ""
         body = f"if ({is_few}) {{\n{few}}} else {{\n{many}}}" if many else f"{{\n{few}}}"
         threads = self.few.team.threads
         bounds = f"{threads}, {self._blocks}" if many else str(threads)
-        return f"""extern "C" __global__ void __launch_bounds__({bounds})
-{name}(const __grid_constant__ Params p) {{
-let_next_kernel_begin();
-extern __shared__ uint4 shared_memory[];
-[[maybe_unused]] char* const shared = reinterpret_cast<char*>(shared_memory);
-[[maybe_unused]] const char* const far_weights = static_cast<const char*>(p.weights) + {weights};
-const int64 rows = {rows};
-{body}
-}}
-"""
+        return KernelText(name, bounds, weights, rows, body)
 
     def _text_of_few(self) -> str:
         team, size = self.few.team, self._near_bytes
@@ -249,7 +253,20 @@ __syncthreads();
 }}
 """
 
+    @property
+    def has_many(self) -> bool:
+        return self.many is not None or self.fragments is not None
+
+    @property
+    def data(self) -> bytes:
+        """Weights: those of the code for few rows come first."""
+        few = bytes(self.weights.pool.data)
+        return few + bytes(-len(few) % 16) + (self.fragments.data if self.fragments is not None else b"")
+
     def _text_of_many(self) -> str:
+        if self.fragments is not None:
+            size = -(-len(self.weights.pool) // 16) * 16
+            return f"far_weights += {size};\n{self.fragments.body}"
         assert self.many is not None
         team, body = self.many.team, "\n".join(self.many.lines)
         begin = f"(int64{{threadIdx.x / 32}} * gridDim.x + blockIdx.x) * {team.rows}"
@@ -275,15 +292,20 @@ __syncwarp();
 
     def entry(self, name: str) -> KernelEntry:
         team, shared = self.few.team, self.few.shared_bytes + self._near_bytes
-        if self.many is None:
+        if not self.has_many:
             return KernelEntry(name, team.threads, shared, _ONE_BLOCK if team.reason is Reason.ONCE else team.rows, 0)
-        return KernelEntry(name, team.threads, max(shared, self.many.shared_bytes), team.rows, self._blocks)
+        return KernelEntry(name, team.threads, max(shared, self._many_bytes), team.rows, self._blocks)
 
     @property
     def _blocks(self) -> int:
         """On a multiprocessor, of a kernel with two forms; a thread has 128 registers or more."""
+        shared = max(self.few.shared_bytes + self._near_bytes, self._many_bytes)
+        threads = self.target.processor_threads if self.fragments is None else 65536 // (8 * -(-self.fragments.registers // 8))
+        return max(1, min(self.target.processor_bytes // (shared + 1024), threads // self.few.team.threads))
+
+    @property
+    def _many_bytes(self) -> int:
+        if self.fragments is not None:
+            return self.fragments.near_bytes
         assert self.many is not None
-        shared = max(self.few.shared_bytes + self._near_bytes, self.many.shared_bytes)
-        return max(
-            1, min(self.target.processor_bytes // (shared + 1024), self.target.processor_threads // self.few.team.threads)
-        )
+        return self.many.shared_bytes

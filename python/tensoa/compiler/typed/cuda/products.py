@@ -111,7 +111,7 @@ class ProductPrinter(NestPrinter):
             [loop for loop in nest.loops if loops[loop.name] not in outputs],
             [Loop(f"i{op.out.index(label)}", size) for label in outputs if isinstance(size := sizes[label], int)],
             numbers,
-            _bias(nest, inner, len(numbers)),
+            bias_of(nest, inner, len(numbers)),
         )
 
     def print_product(self, nest: Nest, product: Product) -> str:
@@ -249,7 +249,7 @@ def _of(loops: Sequence[Loop], at: Linear) -> Linear:
     return Linear(0, {name: factor for name, factor in at.terms.items() if name in {loop.name for loop in loops}})
 
 
-def _bias(nest: Nest, inner: Tensor, outputs: int) -> Array:
+def bias_of(nest: Nest, inner: Tensor, outputs: int) -> Array:
     """What is added to the accumulators first; zeros where nothing is."""
     if nest.bias is None:
         return np.zeros(outputs, np.float32)

@@ -18,6 +18,8 @@ class Target:
     many_rows_bytes: int = 24 * 1024  # of that of more rows than a tile
     few_inputs: int = 4  # of a layer, up to which tensor cores are not worth their splitting
     few_outputs: int = 2
+    fragment_tiles: int = 24  # of a value in the registers of a warp
+    serial_products: int = 8_000  # of a row: up to which a warp with sixteen rows is as soon ready as a block with few
     most_tiles: int = 4  # of outputs, whose accumulators a warp holds
     warp_tiles: int = 8  # of those of a warp that has all outputs of its rows
     kept_weights: int = 1024  # of a product, that a warp has in registers from one item to the next: 32 of each lane

@@ -1,0 +1,426 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA C++ of values that lie in registers of a warp with sixteen rows (kernels/fragments.cuh): functions, sums and layers
+follow each other without memory and barriers.
+
+A value is *held* in a fragment, in a layout (layouts.py), or, where it is narrow or no float32, unpacked: each number in all
+lanes of its row. Views and functions without memory are read element by element: where each element of a value comes from is
+known when the code is written, so that tiles are renamed, or else numbers move between lanes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensoa.compiler.backends.cuda.layouts import spread
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.cpu.expressions import substituted
+from tensoa.compiler.typed.cuda.expressions import cast_text, literal, type_of
+from tensoa.compiler.typed.cuda.layouts import TILE, Layout, inside, layout_of, places, sources_of, taken
+from tensoa.compiler.typed.cuda.near_weights import NearWeights
+from tensoa.compiler.typed.cuda.nests import STRUCTS
+from tensoa.compiler.typed.cuda.target import Target
+from tensoa.compiler.typed.functions import FUNCTIONS, Array, start_of
+from tensoa.compiler.typed.passes import is_row_gather
+from tensoa.compiler.typed.schedule.addresses import base_of, elements_of, row_major
+from tensoa.compiler.typed.schedule.nests import Nest, Nests
+from tensoa.compiler.typed.schedule.roots import Reason, added_rows, is_table_row
+from tensoa.compiler.typed.tensors import Op, Tensor
+
+#: For each axis the coordinates of some elements; None for rows.
+Coordinates = Sequence[Array | None]
+MOST_MOVES = 16  # numbers of a value that move between lanes
+UNPACKED = 4  # float32 numbers that are held unpacked; of others MOST_UNPACKED
+MOST_UNPACKED = 16
+
+
+class NotHeld(Exception):
+    """A stage whose values do not lie in fragments."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """`layout`: of a fragment; None: unpacked. `is_clean`: its padding is zero."""
+
+    name: str
+    layout: Layout | None = None
+    is_clean: bool = False
+
+    @property
+    def tiles(self) -> int:
+        return len(self.layout or ()) // TILE
+
+
+def flat(index: Coordinates, tensor: Tensor) -> Array:
+    """The elements of a row at some coordinates."""
+    given = [one for one in index if one is not None]
+    steps = row_major(tensor.inner)
+    return np.array(sum((one * step for one, step in zip(given, steps)), np.zeros(1, int)))
+
+
+def coordinates(tensor: Tensor, elements: Array) -> Coordinates:
+    """Of elements of a row."""
+    found = iter(np.unravel_index(elements, tensor.inner) if tensor.inner else ())
+    return [None if isinstance(size, str) else np.array(next(found)) for size in tensor.shape]
+
+
+def through(index: Sequence[ops.Affine | None], x: Tensor, at: Coordinates) -> Coordinates:
+    """The coordinates of the argument of a view or a gather; those of a place are None."""
+    found: list[Array | None] = []
+    count = max((len(one) for one in at if one is not None), default=1)
+    for one, size in zip(index, x.shape):
+        if one is None or isinstance(size, str):
+            found.append(None)
+        else:
+            terms = (factor * here for number, factor in one.terms if (here := at[number]) is not None)
+            found.append(np.array(sum(terms, np.full(count, one.offset))))
+    return found
+
+
+class FragmentPrinter:
+    """The values of a stage. `parts`: how many warps have the same rows; each makes some outputs of a layer for all."""
+
+    def __init__(self, nests: Nests, weights: NearWeights, target: Target, precision: str, parts: int) -> None:
+        self.nests, self.weights, self.target, self.precision, self.parts = nests, weights, target, precision, parts
+        self.nest_of: dict[Tensor, Nest] = {nest.root: nest for nest in nests.all_nests if not nest.is_copy}
+        self.lines: list[str] = []
+        self.helds: dict[Tensor, Held] = {}
+        self.moved: dict[tuple[str, int], str] = {}
+        self.count = self.widest = 0
+        self.starts = self._starts()
+
+    # ---- text
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def name(self) -> str:
+        self.count += 1
+        return f"v{self.count}"
+
+    def fragment(self, layout: Layout, value: str, is_clean: bool = False) -> Held:
+        """A fragment of `value`, C++ of n and i."""
+        held = Held(self.name(), layout, is_clean or min(layout) >= 0)
+        self.line(f"Fragment<{held.tiles}> {held.name};")
+        self.line(f"\n#pragma unroll\nfor (int n = 0; n < {held.tiles}; ++n)\n#pragma unroll\nfor (int i = 0; i < 4; ++i) "
+                  f"{held.name}.at[n][i] = {value};")  # fmt: skip
+        self.noted(held)
+        return held
+
+    def noted(self, held: Held) -> None:
+        self.widest = max(self.widest, held.tiles)
+        if held.tiles > self.target.fragment_tiles:
+            raise NotHeld(f"{held.tiles} tiles of a value")
+
+    def unpacked(self, tensor: Tensor, values: Sequence[str]) -> Held:
+        """Numbers in C++ of r."""
+        if len(values) > MOST_UNPACKED:
+            raise NotHeld(f"{len(values)} numbers that each lane of a row would calculate ({tensor!r})")
+        held, kind = Held(self.name()), type_of(tensor.dtype)
+        self.line(f"{kind} {held.name}[{len(values)}][2];")
+        for e, value in enumerate(values):
+            self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {held.name}[{e}][r] = {value};")
+        return held
+
+    def vector(self, numbers: Array, layout: Layout) -> str:
+        padded = spread(np.asarray(numbers, np.float32), layout)
+        return f"Vector{{{self.weights.floats(padded)}, warp.quad}}"
+
+    # ---- values that are held
+
+    def _starts(self) -> dict[Tensor, set[int]]:
+        """Where parts of a value begin and end that are read by themselves."""
+        found: dict[Tensor, set[int]] = {}
+        for tensor in reversed(self.nests.stage.values):
+            for read, elements in self.reads_of(tensor):
+                own = found.get(tensor, ()) if isinstance(tensor.op, (ops.Map, ops.Cast)) else ()
+                if len(elements) > 1 and elements_of(read) > UNPACKED and (np.diff(elements) == 1).all():
+                    first, last = int(elements[0]), int(elements[-1]) + 1
+                    found.setdefault(read, set()).update({first, last, *(first + start for start in own)})
+        return found
+
+    def reads_of(self, tensor: Tensor) -> Iterator[tuple[Tensor, Array]]:
+        """The roots that a value reads, and which elements; those that a root's functions read for each of its own."""
+        if tensor in self.nests.roots:
+            yield from self.leaves(tensor, coordinates(tensor, np.arange(elements_of(tensor))), True)
+        for arg in tensor.args if not isinstance(tensor.op, (ops.Map, ops.Cast, ops.View)) else ():
+            if base_of(arg) in self.nests.roots and arg is not base_of(arg) and not isinstance(tensor.op, ops.Concat):
+                yield base_of(arg), self.read_by(arg)
+
+    @staticmethod
+    def read_by(view: Tensor) -> Array:
+        """The elements of what a view is of."""
+        at = coordinates(view, np.arange(elements_of(view)))
+        while isinstance(view.op, ops.View):
+            at = through(view.op.index, view.args[0], at)
+            view = view.args[0]
+        return np.broadcast_to(flat(at, view), max(1, len(flat(at, view))))
+
+    def own_layout(self, root: Tensor) -> Layout:
+        """Of what may lie in any order."""
+        return layout_of(elements_of(root), sorted(self.starts.get(root, ())))
+
+    def is_unpacked(self, tensor: Tensor) -> bool:
+        return elements_of(tensor) <= UNPACKED or tensor.dtype.name != "float32"
+
+    def held(self, root: Tensor) -> Held:
+        found = self.helds.get(root)
+        if found is None:
+            found = self.made(root)
+            self.helds[root] = found
+        return found
+
+    def made(self, root: Tensor) -> Held:
+        nest = self.nest_of.get(root)
+        if root in self.nests.stage.earlier:
+            return self.earlier(root)
+        if isinstance(root.op, ops.Column):
+            return self.column(root)
+        if is_row_gather(root) or is_table_row(root):
+            return self.gathered(root)
+        if isinstance(root.op, ops.Concat):
+            return self.joined_parts(root)
+        if nest is not None and nest.inner is not None:
+            return self.summed(nest)
+        if nest is not None and nest.reason is Reason.ROWS:
+            for gather in added_rows(root):
+                self.held(gather)
+        return self.function(root)
+
+    def earlier(self, root: Tensor) -> Held:
+        raise NotImplementedError
+
+    def column(self, root: Tensor) -> Held:
+        raise NotImplementedError
+
+    def gathered(self, root: Tensor) -> Held:
+        raise NotImplementedError
+
+    def function(self, root: Tensor) -> Held:
+        """What has no kind of its own."""
+        if self.is_unpacked(root):
+            each = range(elements_of(root))
+            return self.unpacked(root, [self.value(root, coordinates(root, np.array([e])), None, True) for e in each])
+        return self.in_layout(root, self.layout_for(root, True) or self.own_layout(root))
+
+    def in_layout(self, tensor: Tensor, layout: Layout) -> Held:
+        return self.fragment(layout, self.value(tensor, coordinates(tensor, places(layout)), layout, True))
+
+    def layout_for(self, tensor: Tensor, is_top: bool = False) -> Layout | None:
+        """That of the first fragment that each element reads one of its own of."""
+        for leaf, read in self.leaves(tensor, coordinates(tensor, np.arange(elements_of(tensor))), is_top):
+            held = self.held(leaf)
+            found = held.layout and len(read) == elements_of(tensor) and taken(read, held.layout)
+            if found:
+                return found
+        return None
+
+    def leaves(self, tensor: Tensor, at: Coordinates, is_top: bool = False) -> Iterator[tuple[Tensor, Array]]:
+        """What an expression reads that is held, and which elements."""
+        if tensor in self.helds or (tensor in self.nests.roots and not is_top):
+            yield tensor, flat(at, tensor)
+        elif isinstance(tensor.op, ops.View):
+            yield from self.leaves(tensor.args[0], through(tensor.op.index, tensor.args[0], at))
+        elif isinstance(tensor.op, (ops.Map, ops.Cast)):
+            for arg in tensor.args:
+                yield from self.leaves(arg, at)
+
+    def joined_parts(self, concat: Tensor) -> Held:
+        """A concat along its last axis: tiles one behind the other; narrow neighbours share tiles."""
+        if len(concat.inner) > 1:
+            raise NotHeld(f"several axes ({concat!r})")
+        layout, pieces, start = list[int](), list[tuple[int, Held, int]](), 0
+        narrow = list[tuple[Held, int]]()
+        for part in concat.args:
+            held, size = self.part(part), elements_of(part)
+            if held.layout is None:
+                narrow += [(held, e) for e in range(size)]
+            else:
+                layout += self._narrow(pieces, narrow, len(layout), start)
+                pieces.append((len(layout), held, -1))
+                layout += [start + e if e >= 0 else -1 for e in held.layout]
+            start += size
+        layout += self._narrow(pieces, narrow, len(layout), start)
+        if self.is_unpacked(concat):
+            return self.unpacked(concat, [f"{held.name}[{e}][r]" for _, held, e in pieces])
+        made = Held(self.name(), tuple(layout), all(held.is_clean or held.layout is None for _, held, _ in pieces))
+        self.noted(made)
+        self.line(f"Fragment<{made.tiles}> {made.name}{{}};")
+        for place, held, e in pieces:
+            one = f"Scalar{{{{{held.name}[{e}][0], {held.name}[{e}][1]}}}}"
+            first = f"put({made.name}, {place}, {one}, warp);"
+            self.line(first if held.layout is None else f"place({made.name}, {place // TILE}, {held.name});")
+        return made
+
+    @staticmethod
+    def _narrow(pieces: list[tuple[int, Held, int]], narrow: list[tuple[Held, int]], at: int, stop: int) -> list[int]:
+        """Puts unpacked numbers at position `at`; the last one is element `stop` - 1. Their layout."""
+        count = len(narrow)
+        pieces += [(at + i, held, e) for i, (held, e) in enumerate(narrow)]
+        narrow.clear()
+        return [*range(stop - count, stop), *[-1] * (-count % TILE)]
+
+    def part(self, tensor: Tensor) -> Held:
+        """Of a concat: held already, or made for it."""
+        if tensor in self.nests.roots or tensor in self.helds:
+            return self.held(tensor)
+        return self.function(tensor)
+
+    # ---- expressions: C++ of r, or, where there is a layout, of n and i
+
+    def value(self, tensor: Tensor, at: Coordinates, layout: Layout | None, is_top: bool = False) -> str:
+        if tensor in self.helds or (tensor in self.nests.roots and not is_top):
+            return self.operand(self.held(tensor), flat(at, tensor), layout)
+        printer = _PRINTERS.get(type(tensor.op))
+        if printer is None:
+            raise NotHeld(f"{tensor!r}")
+        return printer(self, tensor.op, tensor, at, layout)
+
+    def of_view(self, op: ops.View, tensor: Tensor, at: Coordinates, layout: Layout | None) -> str:
+        return self.value(tensor.args[0], through(op.index, tensor.args[0], at), layout)
+
+    def of_map(self, op: ops.Map, tensor: Tensor, at: Coordinates, layout: Layout | None) -> str:
+        return f"({substituted(FUNCTIONS[op.fn].cpp, [self.value(arg, at, layout) for arg in tensor.args])})"
+
+    def of_cast(self, op: ops.Cast, tensor: Tensor, at: Coordinates, layout: Layout | None) -> str:
+        (arg,) = tensor.args
+        return cast_text(self.value(arg, at, layout), arg.dtype, op.dtype)
+
+    def of_constant(self, op: ops.Constant, tensor: Tensor, at: Coordinates, layout: Layout | None) -> str:
+        elements = flat(at, tensor)
+        numbers = op.data.reshape(-1)[elements]
+        if (elements == elements[0]).all() or (numbers == numbers[0]).all():
+            return literal(numbers[0], op.dtype)
+        if layout is None or op.dtype.name != "float32":
+            raise NotHeld(f"{tensor!r}")
+        by_element = np.zeros(max(layout) + 1, np.float32)
+        by_element[[element for element in layout if element >= 0]] = numbers[np.array(layout) >= 0]
+        return f"{self.vector(by_element, layout)}.at(n, i)"
+
+    def of_iota(self, op: ops.Iota, tensor: Tensor, at: Coordinates, layout: Layout | None) -> str:
+        if at[0] is None:
+            return f"static_cast<{type_of(op.dtype)}>(tile.row[{'r' if layout is None else 'i / 2'}])"
+        if (at[0] != at[0][0]).any():
+            raise NotHeld(f"{tensor!r}")
+        return literal(int(at[0][0]), op.dtype)
+
+    def operand(self, held: Held, elements: Array, layout: Layout | None) -> str:
+        row = "r" if layout is None else "i / 2"
+        if (elements == elements[0]).all():
+            if held.layout is None:
+                return f"{held.name}[{elements[0]}][{row}]"
+            return f"{self.taken(held, int(elements[0]))}.at[{row}]"
+        assert layout is not None
+        if held.layout is not None:
+            tiles = sources_of(elements, layout, held.layout)
+            if tiles is not None:
+                apart = tiles[0]
+                if tiles == list(range(apart, apart + len(tiles))):
+                    return f"{held.name}.at[n{f' + {apart}' if apart else ''}][i]"
+                made = self.name()
+                self.line(f"Fragment<{len(tiles)}> {made};")
+                for n, m in enumerate(tiles):
+                    self.line(f"place({made}, {n}, cut<{m}, 1>({held.name}));")
+                return f"{made}.at[n][i]"
+        return f"{self.by_number(held, elements, layout)}.at[n][i]"
+
+    def by_number(self, held: Held, elements: Array, layout: Layout) -> str:
+        """A fragment whose numbers come from other lanes."""
+        wanted = [(place, int(e)) for place, (own, e) in enumerate(zip(layout, elements)) if own >= 0]
+        if held.layout is not None and len(wanted) > MOST_MOVES:
+            raise NotHeld(f"{len(wanted)} numbers that move")
+        made = self.name()
+        self.line(f"Fragment<{len(layout) // TILE}> {made}{{}};")
+        for place, e in wanted:
+            one = f"Scalar{{{{{held.name}[{e}][0], {held.name}[{e}][1]}}}}" if held.layout is None else self.taken(held, e)
+            self.line(f"put({made}, {place}, {one}, warp);")
+        return made
+
+    def taken(self, held: Held, element: int) -> str:
+        """One number of a fragment, in all lanes of the row."""
+        assert held.layout is not None
+        found = self.moved.get((held.name, element))
+        if found is None:
+            found = self.moved[held.name, element] = self.name()
+            self.line(f"const Scalar {found} = take({held.name}, {held.layout.index(element)}, warp);")
+        return found
+
+    # ---- sums
+
+    def summed(self, nest: Nest) -> Held:
+        """The root of a sum, with the functions that follow it."""
+        inner, root = nest.inner, nest.root
+        assert inner is not None
+        if isinstance(inner.op, ops.Contract):
+            held = self.layer(nest, inner)
+            if nest.bias is not None:
+                self.helds[nest.bias[0]] = held
+        else:
+            held = self.reduced(inner)
+        self.helds[inner] = held
+        found = self.helds.get(root)
+        if found is None:
+            found = self.function(root) if held.layout is None else self.in_layout(root, held.layout)
+        for one in [inner, *([nest.bias[0]] if nest.bias is not None else [])]:
+            if one is not root:
+                del self.helds[one]
+        return found
+
+    def layer(self, nest: Nest, inner: Tensor) -> Held:
+        raise NotImplementedError
+
+    def reduced(self, tensor: Tensor) -> Held:
+        op, (x,) = tensor.op, tensor.args
+        assert isinstance(op, ops.Reduce)
+        inner_axes = [i for i, size in enumerate(x.shape) if not isinstance(size, str)]
+        kept = [i for i in inner_axes if i not in op.axes]
+        terms = list(np.ndindex(*(size for i in op.axes if isinstance(size := x.shape[i], int))))
+        sums = []
+        for e in range(elements_of(tensor)):
+            of_kept = np.unravel_index(e, tensor.inner) if tensor.inner else ()
+            at: list[Array | None] = [None] * len(x.shape)
+            for i, number in zip(kept, of_kept):
+                at[i] = np.full(len(terms), number)
+            for place, i in enumerate(op.axes):
+                at[i] = np.array([term[place] for term in terms])
+            sums.append(self.sum_of(x, at, len(terms), op.fn))
+        return self.unpacked(tensor, sums)
+
+    def sum_of(self, x: Tensor, at: Coordinates, count: int, fn: str) -> str:
+        """Of `count` terms, in C++ of r."""
+        kind, struct = type_of(x.dtype), STRUCTS[fn]
+        start = literal(start_of(fn, x.dtype), x.dtype)
+        layout = None
+        for leaf, read in self.leaves(x, at):
+            held = self.held(leaf)
+            if held.layout is not None and len(read) == count:
+                layout = layout or taken(read, held.layout)
+        if layout is None:
+            text = start
+            for k in range(count):
+                one = [None if axis is None else axis[k : k + 1] for axis in at]
+                text = f"{struct}::join({text}, {self.value(x, one, None)})"
+                if count > MOST_UNPACKED:
+                    raise NotHeld(f"a sum of {count} numbers")
+            return text
+        name, elements = self.name(), places(layout)
+        value = self.value(x, [None if axis is None else axis[elements] for axis in at], layout)
+        where = inside(layout)
+        self.line(f"{kind} {name}[4] = {{{start}, {start}, {start}, {start}}};")
+        self.line(
+            f"\n#pragma unroll\nfor (int n = 0; n < {len(layout) // TILE}; ++n)\n#pragma unroll\n"
+            f"for (int i = 0; i < 4; ++i) {f'if {where} ' if where else ''}{name}[i] = {struct}::join({name}[i], {value});"
+        )
+        pair = f"{struct}::join({name}[2 * r], {name}[2 * r + 1])"
+        self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {name}[r] = joined_lanes<{struct}, 4>({pair});")
+        return f"{name}[r]"
+
+
+_PRINTERS: dict[type[Op], Callable[..., str]] = {
+    ops.View: FragmentPrinter.of_view,
+    ops.Map: FragmentPrinter.of_map,
+    ops.Cast: FragmentPrinter.of_cast,
+    ops.Constant: FragmentPrinter.of_constant,
+    ops.Iota: FragmentPrinter.of_iota,
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The tensoa authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sixteen rows of a warp in registers: numbers lie in a Fragment in an order of their own (fragments.py), so that four
+// neighbours in memory are numbers of one lane; or each number lies in all lanes of its row.
+#include "products.cuh"
+
+// ---- rows of memory: `first` is the number in the row that position 0 of tile n has
+
+template <int T>
+__device__ __forceinline__ void read_four(Fragment<T>& x, int n, const float* const (&row)[2],
+                                          int first, const Warp& warp) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float4 four = *reinterpret_cast<const float4*>(row[r] + first + 4 * warp.quad);
+    x.at[n][2 * r] = four.x;
+    x.at[n][2 * r + 1] = four.y;
+    x.at[n + 1][2 * r] = four.z;
+    x.at[n + 1][2 * r + 1] = four.w;
+  }
+}
+template <int T>
+__device__ __forceinline__ void read_some(Fragment<T>& x, int n, const float* const (&row)[2],
+                                          int first, int count, const Warp& warp) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int at = 2 * warp.quad + (i & 1);
+    x.at[n][i] = at < count ? row[i / 2][first + at] : 0.f;
+  }
+}
+
+template <int T>
+__device__ __forceinline__ void write_four(const Fragment<T>& x, int n, float* const (&row)[2],
+                                           int first, const Warp& warp) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (row[r])
+      *reinterpret_cast<float4*>(row[r] + first + 4 * warp.quad) = make_float4(
+          x.at[n][2 * r], x.at[n][2 * r + 1], x.at[n + 1][2 * r], x.at[n + 1][2 * r + 1]);
+  }
+}
+template <int T>
+__device__ __forceinline__ void write_some(const Fragment<T>& x, int n, float* const (&row)[2],
+                                           int first, int count, const Warp& warp) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int at = 2 * warp.quad + (i & 1);
+    if (row[i / 2] && at < count) row[i / 2][first + at] = x.at[n][i];
+  }
+}
+
+// ---- rows that are joined to memory
+
+// Which of eight rows have the place of the row before: these are joined in the warp first, where there are few such runs.
+struct Runs {
+  int to[2];  // -1: none, or another lane joins it
+  bool inside[2], is_joined[2], is_same[2][3];
+
+  __device__ Runs(const int64 (&place)[2], int64 size, const Tile& tile, const Warp& warp) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int at = is_inside(place[r], size) ? static_cast<int>(place[r]) : -1;
+      const int before = __shfl_up_sync(kAll, at, 4);
+      const bool is_first = warp.group == 0 || before != at;
+      const unsigned firsts = __ballot_sync(kAll, is_first);
+      inside[r] = tile.inside[r];
+      is_joined[r] = __popc(firsts) <= 4 * 4;
+      to[r] = inside[r] && (is_first || !is_joined[r]) ? at : -1;
+      const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
+#pragma unroll
+      for (int step = 0; step < 3; ++step)
+        is_same[r][step] =
+            __shfl_down_sync(kAll, run, 4 << step) == run && warp.group + (1 << step) < 8;
+    }
+  }
+
+  // Row r of a lane with those behind it.
+  template <class J, class T>
+  __device__ T with_others(T x, T start, int r) const {
+    x = inside[r] ? x : start;
+#pragma unroll
+    for (int step = 0; step < 3; ++step) {
+      const T other = __shfl_down_sync(kAll, x, 4 << step);
+      x = J::join(x, is_same[r][step] ? other : start);
+    }
+    return x;
+  }
+  template <class J, class T>
+  __device__ T joined(T x, T start, int r) const {
+    return is_joined[r] ? with_others<J>(x, start, r) : x;
+  }
+  template <class J, int T>
+  __device__ Fragment<T> joined(Fragment<T> x, float start) const {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      if (!is_joined[r]) continue;
+#pragma unroll
+      for (int n = 0; n < T; ++n) {
+#pragma unroll
+        for (int i = 2 * r; i < 2 * r + 2; ++i) x.at[n][i] = with_others<J>(x.at[n][i], start, r);
+      }
+    }
+    return x;
+  }
+};
+
+template <class J, int T>
+__device__ __forceinline__ void join_four(const Fragment<T>& x, int n, float* const (&row)[2],
+                                          int first, const Warp& warp) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (!row[r]) continue;
+    float* const to = row[r] + first + 4 * warp.quad;
+    if constexpr (J::is_sum) {
+      add_to(to, x.at[n][2 * r], x.at[n][2 * r + 1], x.at[n + 1][2 * r], x.at[n + 1][2 * r + 1]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) join_to<J>(to + i, x.at[n + i / 2][2 * r + i % 2]);
+    }
+  }
+}
+template <class J, int T>
+__device__ __forceinline__ void join_some(const Fragment<T>& x, int n, float* const (&row)[2],
+                                          int first, int count, const Warp& warp) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int at = 2 * warp.quad + (i & 1);
+    if (row[i / 2] && at < count) join_to<J>(row[i / 2] + first + at, x.at[n][i]);
+  }
+}
