@@ -47,14 +47,24 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0, 
         time.sleep(interval)
 
 
-def is_group_alive(group: int) -> bool:
-    """Whether a process of `group` has not ended yet; one that no process has waited for (a zombie) has ended."""
+def states_of_group(group: int) -> set[str]:
+    """Letters of /proc for the threads of the processes of `group`."""
+    states = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]  # the name before may hold spaces
-            if int(its_group) == group and state not in "ZX":
-                return True
-    return False
+            if int(_state_and_group(stat)[1]) == group:
+                states |= {_state_and_group(thread)[0] for thread in stat.parent.glob("task/*/stat")}
+    return states
+
+
+def _state_and_group(stat: Path) -> tuple[str, str]:
+    state, _, group = stat.read_text().rpartition(")")[2].split()[:3]  # the name before may hold spaces
+    return state, group
+
+
+def is_group_alive(group: int) -> bool:
+    """Whether a process of `group` has not ended yet; one that no process has waited for (a zombie) has ended."""
+    return not states_of_group(group) <= {"Z", "X"}
 
 
 def start_guard(group: int, shared_memory: str = "", folder: str | Path = "") -> subprocess.Popen[bytes]:
@@ -174,6 +184,8 @@ class Process:
     def pause(self) -> None:
         """Stops the process and its children with SIGSTOP: its connections stay open, and nothing answers."""
         self.signal_group(signal.SIGSTOP)
+        group = self.pid  # its threads run on until the one that gets the signal does
+        wait_until(lambda: states_of_group(group) <= {"T", "Z", "X"}, f"the threads of {self.name} stop", interval=0.002)
 
     def resume(self) -> None:
         self.signal_group(signal.SIGCONT)
