@@ -112,7 +112,15 @@ class RowsFirst(nn.Module):
     def own_value(self) -> Any:
         """What the model itself gives for a call."""
         with as_exported():
-            return self.value(self.tensors(_rows(self.inputs, self.count or TRIED[0])))
+            return self.value(self.tensors(self.example(self.count)))
+
+    def example(self, count: int | None = None) -> list[torch.Tensor]:
+        """Rows of a call of the model."""
+        return _rows(self.inputs, count or TRIED[0])
+
+    def ranks(self) -> list[int]:
+        """Of its results."""
+        return [one.dim() for one in _tensors_of(self.own_value())]
 
     def sizes_of_results(self) -> list[Sizes]:
         """Of one row of each, as the model gives it."""
@@ -154,11 +162,6 @@ class Program(RowsFirst):
     def forward(self, *tensors: torch.Tensor, **by_name: torch.Tensor) -> Any:
         rows = self.rows(tensors, by_name)
         return self.by_calls(self.value, rows) if self.recorded is None else _like(self.form, self.recorded(*rows))
-
-    def example(self) -> list[torch.Tensor]:
-        """Rows of a call of the model."""
-        (right,) = self.right
-        return _rows(self.inputs, right.count or TRIED[0])
 
     def own_value(self) -> Any:
         (right,) = self.right

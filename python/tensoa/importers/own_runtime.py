@@ -40,31 +40,42 @@ def _copied(source: str, path: str | PathLike, _: nn.Module | None) -> str:
 
 
 def _onnx(source: str, path: str | PathLike, module: nn.Module | None) -> str:
-    """With the numbers of the files beside it, and its tensors as blocks."""
+    """With the numbers of the files beside it, and its tensors as blocks where that gives the same."""
     from tensoa.importers.onnx import blocks, read  # which need the package onnx
 
     check_writable(path)
     found = blocks.blocks_of(module)
-    try:
-        model = read.read(source)
-        blocks.bind(model, found)
-        content = model.SerializeToString()
-    except InputError:
-        raise
-    except Exception as error:  # what protobuf throws of more than 2 GB
-        raise InputError(f"{source}: cannot be one file: {first_line(error)}; give the file itself as --model") from error
+
+    def content_of(changes: "blocks.Blocks") -> bytes:
+        try:
+            model = read.read(source)
+            blocks.bind(model, changes)
+            return model.SerializeToString()
+        except InputError:
+            raise
+        except Exception as error:  # what protobuf throws of more than 2 GB
+            raise InputError(f"{source}: cannot be one file: {first_line(error)}; give the file itself as --model") from error
+
+    content = content_of(blocks.Blocks(fixed=found.fixed))
     try:
         import onnxruntime
     except ImportError:
         said = "not loaded here, onnxruntime is not installed"
     else:
         try:
-            session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-            if found.inputs:
-                blocks.require_same(lambda given: session.run(None, given), module)
+            onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
         except Exception as error:  # it throws many kinds
             raise InputError(f"{source}: ONNX Runtime does not take it either: {first_line(error)}") from error
-        said = f"loaded with {onnxruntime.__version__}" + (", rows first" if found.inputs else "")
+        said = f"loaded with {onnxruntime.__version__}"
+        if found.inputs:
+            try:
+                changed = content_of(found)
+                session = onnxruntime.InferenceSession(changed, providers=["CPUExecutionProvider"])
+                blocks.require_same(lambda given: session.run(None, given), module)
+            except Exception as error:
+                said += f", its tensors as they are, for as blocks of rows: {first_line(error)}"
+            else:
+                content, said = changed, f"{said}, rows first"
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(content)
     return said

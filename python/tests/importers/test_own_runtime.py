@@ -169,6 +169,68 @@ def test_onnx_runtime_gets_the_blocks_that_a_package_has(tmp_path, monkeypatch):
     assert np.array_equal(got_after, np.moveaxis(after, 0, 1).reshape(5, 8))
 
 
+def small(path, nodes, inputs, outputs, arrays=()):
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [helper.make_tensor_value_info(name, FLOAT, sizes) for name, sizes in inputs.items()],
+        [helper.make_tensor_value_info(name, FLOAT, sizes) for name, sizes in outputs.items()],
+        initializer=[numpy_helper.from_array(array, name) for name, array in dict(arrays).items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+NODE, ZERO = helper.make_node, {"zero": np.array([0])}
+FIXED = {
+    "one row": ([NODE("MatMul", ["x", "w"], ["y"])], [1, 5], [1, 2], {"w": np.ones((5, 2), np.float32)}),
+    "no axis for rows": ([NODE("MatMul", ["x", "w"], ["h"]), NODE("Unsqueeze", ["h", "zero"], ["y"])], [5], [1, 2],
+                         {"w": np.ones((5, 2), np.float32), **ZERO}),
+    "one number": ([NODE("ReduceSum", ["x"], ["y"], keepdims=0)], [1, 5], [], {}),
+    "images, one at a time": ([NODE("GlobalMaxPool", ["x"], ["y"])], [1, 3, 8, 8], [1, 3, 1, 1], {}),
+    "images, four at a time": ([NODE("Tanh", ["x"], ["y"])], [4, 3, 8, 8], [4, 3, 8, 8], {}),
+    "rows second": ([NODE("Tanh", ["x"], ["y"])], [2, 8, 3], [2, 8, 3], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_file_of_a_fixed_number_of_rows_gives_the_same_in_blocks(name, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise Unsupported("no package here")
+
+    monkeypatch.setattr(compiling.export, "write", refuse)
+    nodes, sizes, result, arrays = FIXED[name]
+    source, lines = small(tmp_path / "m.onnx", nodes, {"x": sizes}, {"y": result}, arrays), []
+    columns = [f"x[{','.join(map(str, sizes))}]"]
+    tensoa.compile(str(source), tmp_path / "m.pt2", columns=columns, report=lines.append)
+    assert [line for line in lines if line.endswith("rows first")]
+    session = onnxruntime.InferenceSession((tmp_path / "m.pt2").read_bytes(), providers=["CPUExecutionProvider"])
+    (given,), (gave,) = session.get_inputs(), session.get_outputs()
+    assert len(given.shape) == len(gave.shape) == 2 and given.shape[0] == gave.shape[0]
+    axis = 1 if name == "rows second" else 0
+    x = np.random.default_rng(0).normal(size=sizes).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    blocks = [np.moveaxis(one, axis, 0) if one.ndim > 1 else one for one in (x, expected)]
+    (got,) = session.run(None, {"x": blocks[0].reshape(given.shape)})
+    np.testing.assert_allclose(got, blocks[1].reshape(gave.shape), rtol=1e-6)
+
+
+def test_a_file_whose_tensors_are_no_blocks_is_written_as_it_is(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise Unsupported("no package here")
+
+    monkeypatch.setattr(compiling.export, "write", refuse)
+    nodes = [NODE("Transpose", ["x"], ["xt"], perm=[1, 0]), NODE("Tanh", ["xt"], ["a"]),
+             NODE("Transpose", ["e"], ["et"], perm=[1, 0]), NODE("Sigmoid", ["et"], ["b"])]  # fmt: skip
+    source = small(tmp_path / "m.onnx", nodes, {"x": [3, "n"], "e": [2, "m"]}, {"a": ["n", 3], "b": ["m", 2]})
+    lines = []
+    tensoa.compile(str(source), tmp_path / "m.pt2", columns=["x[3,n]", "e[2,n]"], report=lines.append)
+    (said,) = [line for line in lines if "run as it is by ONNX Runtime" in line]
+    assert said.endswith("its tensors as they are, for as blocks of rows: its inputs have different numbers of rows: m, n")
+    session = onnxruntime.InferenceSession((tmp_path / "m.pt2").read_bytes(), providers=["CPUExecutionProvider"])
+    assert [one.shape for one in session.get_outputs()] == [["n", 3], ["m", 2]]
+
+
 def test_columns_that_the_model_does_not_take_are_refused(tmp_path):
     """Another runtime would not take them either."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]

@@ -18,7 +18,7 @@ from tensoa.binding.blocks import named_results
 from tensoa.errors import InputError
 from tensoa.importers.onnx.module import OnnxModule
 from tensoa.importers.onnx.read import graphs_of
-from tensoa.rows_axis import Program, are_same
+from tensoa.rows_axis import Program, RowsFirst, are_same
 
 
 @dataclass(frozen=True)
@@ -63,25 +63,32 @@ def blocks_of(module: nn.Module | None) -> Blocks:
     (right,) = module.right
     if not isinstance(right.model, OnnxModule) or right.model.graph.results != right.model.graph.outputs:
         return Blocks()  # inner values, which the file does not give
-    first = right.model.graph.rows or right.count
-    names = {collection: f"rows_{collection}" for collection in {block.collection for block in right.inputs.inputs}}
+    collections = {block.collection for block in right.inputs.inputs}
+    if len(collections) > 1:
+        return Blocks(fixed=right.model.fixed)  # which of them the rows of a result are is not known here
+    rows = rows_of_a_call(right) or f"rows_{next(iter(collections))}"
     inputs = [
-        InputBlock(block.name, len(block.places), place.sizes, place.axis, first or names[block.collection])
+        InputBlock(block.name, len(block.places), place.sizes, place.axis, rows)
         for block, place in zip(right.inputs.inputs, right.places)
     ]
     results = [
-        ResultBlock(
-            name, math.prod(size or 1 for size in sizes), len(sizes) + (axis is not None), axis, first or names[min(names)]
-        )
-        for name, sizes, axis in zip(right.model.graph.results, right.sizes_of_results(), right.axes)
+        ResultBlock(name, math.prod(size or 1 for size in sizes), rank if axis is not None else max(2, rank), axis, rows)
+        for name, sizes, rank, axis in zip(right.model.graph.results, right.sizes_of_results(), right.ranks(), right.axes)
     ]
     return Blocks(inputs, results, right.model.fixed)
+
+
+def rows_of_a_call(right: RowsFirst) -> int | None:
+    """For which the file was written, None where it takes any number."""
+    assert isinstance(right.model, OnnxModule)
+    return right.count or right.model.graph.rows
 
 
 def require_same(run: Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]], module: nn.Module | None) -> None:
     """Raises InputError where the file of blocks, which is run by this, gives something else than the file itself."""
     assert isinstance(module, Program)
-    rows = module.example()
+    (right,) = module.right
+    rows = right.example(rows_of_a_call(right))
     reference = module.reference()
     assert reference is not None
     got = run({name: one.numpy() for name, one in zip(module.argument_names, rows)})
@@ -91,11 +98,19 @@ def require_same(run: Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]], m
 
 
 def bind(model: onnx.ModelProto, blocks: Blocks) -> None:
-    """Changes the model to one of these blocks: tensors are made of them and they of tensors by nodes of its own."""
+    """Changes the model to one of these blocks: tensors are made of them and they of tensors by nodes of its own. Raises
+    InputError where the file says that its inputs have different numbers of rows.
+    """
     graph = model.graph
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in graph.input}
+    counts = {shapes[one.name][one.axis].dim_param for one in blocks.inputs if one.axis is not None} - {""}
+    if len(counts) > 1:
+        raise InputError(f"its inputs have different numbers of rows: {', '.join(sorted(counts))}")
     names = [*(one.name for one in blocks.inputs), *(one.name for one in blocks.results)]
     tensors = {name: f"{name}/tensor" for name in names}
     _rename(graph, tensors)
+    for array in graph.initializer:
+        array.name = tensors.get(array.name, array.name)
     before: list[onnx.NodeProto] = []
     after: list[onnx.NodeProto] = []
     given = {value.name: value for value in graph.input}
