@@ -126,15 +126,19 @@ bool Placement::is_known(const OfDevice& other, const OfDevice& device) const {
 /// Whether the others could have ended all that they may begin while an event was there.
 void Placement::judge(OfDevice& device) {
   double others_per_second = 0;
+  bool is_waiting = false;
   auto window = static_cast<double>(rules_.ended);
   for (const OfDevice& other : devices_) {
-    if (&other == &device || other.is_lost || other.limit == 0 || !is_known(other, device))
+    if (&other == &device || other.is_lost || other.limit == 0) continue;
+    if (!is_known(other, device)) {
+      is_waiting = true;
       continue;
+    }
     others_per_second += 1 / *other.cost;
     window += static_cast<double>(other.room);
   }
   // The CPU is not known to be slow before the others are known to be fast.
-  if (device.holds_threads && others_per_second == 0) return;
+  if (device.holds_threads && others_per_second == 0 && is_waiting) return;
   const double latency = *std::exchange(device.unjudged, std::nullopt);
   if (latency * others_per_second <=
       (device.holds_threads ? kWindowOfCpu : kWindowOfGpu) * window) {

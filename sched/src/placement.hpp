@@ -14,7 +14,7 @@ namespace tensoa::sched::detail {
 /// Chooses the device of each event. *Threads*: one at a time.
 ///
 /// An event goes to the device with the most of its places free, so that devices get events as fast as they
-/// end them. The first one waits until all have a place: else the first device that is ready would do all events of a short
+/// end them. No event begins before each GPU has a place: else the first device that is ready would do all events of a short
 /// run. What would lower the throughput of the others is limited:
 ///
 /// - A device whose events take longer than the others need for all that they may begin meanwhile makes these wait for

@@ -187,6 +187,7 @@ constexpr std::size_t kEnough = kRoom + 10;  ///< events that say how fast a GPU
 TEST(Placement, GivesTheCpuAnEventWithoutAnIdleThreadWhereNothingElseIsUnderWay) {
   Placement placement({Device::cpu(), Device::cuda(0)}, kRoom);
   placement.add_place(0);
+  placement.add_place(0);
   placement.add_place(1);
   on_gpu(placement, kEnough, 1);
   EXPECT_EQ(placement.take(0, false, Time()), 1U);
@@ -197,7 +198,13 @@ TEST(Placement, GivesTheCpuAnEventWithoutAnIdleThreadWhereNothingElseIsUnderWay)
   end_event(placement, 1, Seconds(1000));
   on_gpu(placement, 2, 1000);
   while (placement.take(0, false, Time()) == 1U) end_event(placement, 1, Seconds(1000));
-  placement.end(0, std::nullopt);
+  end_event(placement, 0, Seconds(1));
+  for (int event = 0; event < 4; ++event) {
+    EXPECT_EQ(placement.take(0, true, Time()), 0U) << "the GPU is left out";
+    EXPECT_EQ(placement.take(0, true, Time()), 0U) << "and there is a place more";
+    end_event(placement, 0, Seconds(1));
+    end_event(placement, 0, Seconds(1));
+  }
 }
 
 TEST(Placement, BeginsWhenEachGpuHasAPlaceAndTriesTheCpuMeanwhile) {
