@@ -71,7 +71,8 @@ void FusedLibrary::run(const FusedBlock* blocks, const std::int64_t* rows) const
   thread_local Buffer workspace;
   const auto bytes = static_cast<std::size_t>(workspace_(rows));
   if (bytes > workspace.size()) {
-    workspace = Buffer();  // before the new one
+    workspace =
+        Buffer();  // given back before the new one is taken; with room, since calls of a few rows more follow
     workspace = Buffer(Device::cpu(), bytes + bytes / 4, MemoryPurpose::kWorkspaces);
   }
   run_(blocks, rows, workspace.data());

@@ -100,7 +100,9 @@ class _Watch:
         self.thread = threading.Thread(target=self._look, daemon=True)
 
     def _look(self) -> None:
-        while not self.done.wait(AGAIN if self.is_raised else PERIOD):
+        wait = 0.0  # what is used up ends at once
+        while not self.done.wait(wait):
+            wait = AGAIN if self.is_raised else PERIOD
             seconds, memory = (now - before for now, before in zip(used(), self.budget.before))
             if seconds > self.budget.seconds:
                 self.reason = f"its time, more than {self.budget.seconds:g} s of CPU (--seconds)"

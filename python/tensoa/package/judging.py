@@ -16,8 +16,8 @@ MARGIN, MARGIN_OF_HARD_NUMBERS = 4, 16
 MOST_OF_LAST_PLACE = 1e-5  # what half a unit in the last place of inputs and weights counts at most: more is a choice
 WRONG_CHOICES = 2e-3  # of integers and truth values: the share that may differ, where two numbers may be as good: not of
 # models that take no floats, and give the same in float64
-ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as much as a choice may differ, and one of MANY
-MANY = 33
+ILL_CONDITIONED = 2e-3  # the share of rows of normal numbers that may be, as much as a choice may differ
+MANY = 33  # rows, of which one may be
 STEP = 2e-3  # of the largest number: what the other one of two neighbours counts at most, with the margin
 
 
@@ -75,7 +75,8 @@ class Right:
         bounds = (limits * torch.where(self.largest > 0, self.largest, 1.0))[:, None]
         apart = torch.where(self.finite[place], (got.double() - exact).abs(), 0.0)
         is_over = (apart > bounds).any(0)
-        most = max(self.is_quantised, got.shape[1] >= MANY, ILL_CONDITIONED * got.shape[1])
+        one_row = 1 if self.is_quantised or got.shape[1] >= MANY else 0
+        most = max(one_row, ILL_CONDITIONED * got.shape[1])
         if not 0 < int(is_over.sum()) <= most:
             return got
         change = self.is_quantised * STEP * torch.ones_like(apart) * self.largest[:, None]
