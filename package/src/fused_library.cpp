@@ -67,12 +67,12 @@ FusedLibrary::FusedLibrary(const Package& package, std::span<const ProgramDescri
 FusedLibrary::~FusedLibrary() { dlclose(handle_); }
 
 void FusedLibrary::run(const FusedBlock* blocks, const std::int64_t* rows) const {
-  // A thread runs one call at a time, so it keeps the workspace for the next one, of whatever model.
+  // A thread runs one call at a time, so it keeps the workspace for the next one, of whatever model. Calls of a few rows more
+  // follow: there is room for them, and the old one is given back before the new one is taken.
   thread_local Buffer workspace;
   const auto bytes = static_cast<std::size_t>(workspace_(rows));
   if (bytes > workspace.size()) {
-    workspace =
-        Buffer();  // given back before the new one is taken; with room, since calls of a few rows more follow
+    workspace = Buffer();
     workspace = Buffer(Device::cpu(), bytes + bytes / 4, MemoryPurpose::kWorkspaces);
   }
   run_(blocks, rows, workspace.data());
