@@ -226,6 +226,19 @@ def test_time_follows_the_number_of_tensors_not_of_ways_between_them():
             cpu.generate(simplified(program))
 
 
+@needs_level
+def test_a_product_that_is_one_number_for_all_rows(tmp_path):
+    added = build.reduce("sum", hits(4), [0])
+    product = build.contract(added, build.constant(np.array([1.0, 2, 3, 4]), FLOAT32), "k", "k", "")
+    value = build.apply("add", product, build.constant(np.array(3.0), FLOAT32))
+    of_rows = build.apply("mul", build.select(hits(4), 1, 0), build.view(value, ("hits",), []))
+    program = Program(("hits",), (Output(2, [0], of_rows, FLOAT32),))
+    planes = {(0, i): np.random.default_rng(i).normal(size=50).astype(np.float32) for i in range(4)}
+    found = Library(program, tmp_path).run(planes, [50])[2][0]
+    expected = planes[0, 0] * (sum((i + 1) * planes[0, i].sum(dtype=np.float64) for i in range(4)) + 3)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_memory_does_not_grow_with_the_number_of_iterations():
     found = []
     for iterations in (3, 8):

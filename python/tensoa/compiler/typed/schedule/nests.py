@@ -329,8 +329,8 @@ def _bias_of(chain: list[Tensor], inner: Tensor) -> tuple[Tensor, Tensor] | None
     """The function that adds a constant for each output to a product, and that constant."""
     if not isinstance(inner.op, ops.Contract) or not is_constant(inner.args[1]):
         return None
-    op = inner.op
-    if op.out[-1] in op.left or op.out[-1] not in op.right:
+    op, output = inner.op, inner.op.out[-1:]
+    if not output or output in op.left or output not in op.right:
         return None
     last = len(inner.shape) - 1
     for function in chain:
