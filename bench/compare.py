@@ -457,21 +457,26 @@ def processor():
     )
 
 
+def commit_here():
+    """The last one that changed a program; empty where the tree was copied without its history."""
+    run = ["git", "log", "-1", "--format=%h", "--", "*.cpp", "*.hpp", "*.cu", "*.cuh", "*.py"]
+    return subprocess.run(run, check=False, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
 def describe_machine(device, folder):
     gpu = ""
     if device != "cpu":
         import torch
 
         gpu = torch.cuda.get_device_name()
-    about = {"machine": gpu or "CPU", "cpu": processor(), "cores": os.cpu_count()}
+    about = {"machine": gpu or "CPU", "cpu": processor(), "cores": os.cpu_count(), "commit": commit_here()}
     (folder / "machine.json").write_text(json.dumps(about, indent=1) + "\n")
 
 
 def keep(folder):
-    """Checks in what was measured there, as one file, with the commit that is here."""
+    """Checks in what was measured there, as one file, with the commit that is here where there was none."""
     about = json.loads((folder / "machine.json").read_text())
-    run = ["git", "log", "-1", "--format=%h", "--", "*.cpp", "*.hpp", "*.cu", "*.cuh", "*.py"]
-    commit = subprocess.run(run, check=True, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    commit = about.get("commit") or commit_here()
     device = "cpu" if about["machine"] == "CPU" else "cuda"
     runs = [json.loads(file.read_text()) for part in PARTS[device] if (file := folder / f"{part}.json").exists()]
     loads = sorted({run.pop("load") for run in runs}, key=float)
