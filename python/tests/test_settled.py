@@ -10,6 +10,7 @@ import tensoa
 from tensoa.binding.evaluation import evaluated
 from tensoa.compiling import _in_words, _words
 from tensoa.settled import Changes, settled
+from test_carried import Noise
 
 
 class Counting(nn.Module):
@@ -182,14 +183,5 @@ def test_packages_of_such_models_are_fused(model, columns, tmp_path):
 
 
 def test_random_numbers_are_said_and_not_the_counter_beside_them():
-    class Noise(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("calls", torch.zeros(1))
-
-        def forward(self, x):
-            self.calls += 1
-            return x + torch.rand_like(x)
-
     with pytest.raises(Changes, match="the model draws random numbers: calls of the same numbers, with the same state, give"):
         found(Noise())

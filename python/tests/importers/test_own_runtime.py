@@ -147,11 +147,15 @@ def streaming(path):
     return path
 
 
-def test_onnx_runtime_gets_the_blocks_that_a_package_has(tmp_path, monkeypatch):
+@pytest.fixture
+def no_package(monkeypatch):
     def refuse(*_, **__):
         raise Unsupported("no package here")
 
     monkeypatch.setattr(compiling.export, "write", refuse)
+
+
+def test_onnx_runtime_gets_the_blocks_that_a_package_has(tmp_path, no_package):
     source, lines = streaming(tmp_path / "m.onnx"), []
     columns = ["x[n,4]", "state[2,n,4]", "rate=16000"]
     tensoa.compile(str(source), tmp_path / "m.pt2", columns=columns, report=lines.append)
@@ -194,11 +198,7 @@ FIXED = {
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_a_file_of_a_fixed_number_of_rows_gives_the_same_in_blocks(name, tmp_path, monkeypatch):
-    def refuse(*_, **__):
-        raise Unsupported("no package here")
-
-    monkeypatch.setattr(compiling.export, "write", refuse)
+def test_a_file_of_a_fixed_number_of_rows_gives_the_same_in_blocks(name, tmp_path, no_package):
     nodes, sizes, result, arrays = FIXED[name]
     source, lines = small(tmp_path / "m.onnx", nodes, {"x": sizes}, {"y": result}, arrays), []
     columns = [f"x[{','.join(map(str, sizes))}]"]
@@ -215,11 +215,7 @@ def test_a_file_of_a_fixed_number_of_rows_gives_the_same_in_blocks(name, tmp_pat
     np.testing.assert_allclose(got, blocks[1].reshape(gave.shape), rtol=1e-6)
 
 
-def test_a_file_whose_tensors_are_no_blocks_is_written_as_it_is(tmp_path, monkeypatch):
-    def refuse(*_, **__):
-        raise Unsupported("no package here")
-
-    monkeypatch.setattr(compiling.export, "write", refuse)
+def test_a_file_whose_tensors_are_no_blocks_is_written_as_it_is(tmp_path, no_package):
     nodes = [NODE("Transpose", ["x"], ["xt"], perm=[1, 0]), NODE("Tanh", ["xt"], ["a"]),
              NODE("Transpose", ["e"], ["et"], perm=[1, 0]), NODE("Sigmoid", ["et"], ["b"])]  # fmt: skip
     source = small(tmp_path / "m.onnx", nodes, {"x": [3, "n"], "e": [2, "m"]}, {"a": ["n", 3], "b": ["m", 2]})
