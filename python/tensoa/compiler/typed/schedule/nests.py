@@ -3,13 +3,15 @@
 """Loop nests: one for each root of a stage, with the loops over its elements and the memory that it is written to."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.operations import axis
 from tensoa.compiler.typed.passes import is_constant, is_row_gather, is_selection, joined_rows
-from tensoa.compiler.typed.schedule.addresses import Linear, flat, pitch_of, row_major, variable, width_of
+from tensoa.compiler.typed.schedule import items
+from tensoa.compiler.typed.schedule.addresses import Linear, base_of, flat, pitch_of, row_major, variable, width_of
 from tensoa.compiler.typed.schedule.bodies import Group, Order, body_of
 from tensoa.compiler.typed.schedule.reads import leaves
 from tensoa.compiler.typed.schedule.roots import Reason, Roots, roots_of
@@ -75,6 +77,7 @@ class Nest:
     is_copy: bool = False  # of a root that has its own buffer, into a concat
     stream: Tensor | None = None
     factor: Tensor | None = None
+    given: tuple[Tensor, ...] = ()  # what items read, of what they make
 
     def text(self) -> str:
         """One line of a dump."""
@@ -105,28 +108,41 @@ class StreamLoop:
 
 
 @dataclass
+class ItemLoop:
+    """A loop over the items of some rows: one of `nests` for each target of the group, whose values `inner` has."""
+
+    group: items.Group
+    inner: "Nests"
+    roots: Roots
+    nests: list[Nest] = field(default_factory=list)
+
+    def text(self) -> str:
+        head = f"for items of {' x '.join(map(str, self.group.sizes))}:"
+        lines = [nest.text() for nest in (*self.inner.all_nests, *self.nests) if nest.reason is not Reason.EARLIER]
+        return "\n  ".join([head, *(f"  {line}" for line in lines)])
+
+
+@dataclass
 class Nests:
     """Of a stage: nests in order, the buffers by root, bytes of scratch memory of a row, and of that for all rows."""
 
     stage: Stage
     roots: Roots
-    nests: list[Nest | StreamLoop] = field(default_factory=list)
+    nests: list[Nest | StreamLoop | ItemLoop] = field(default_factory=list)
     buffers: dict[Tensor, Buffer] = field(default_factory=dict)
     bytes: int = 0
     common_bytes: int = 0
 
     @property
     def all_nests(self) -> list[Nest]:
-        """Those of streams, too."""
-        return [one for nest in self.nests for one in (nest.nests if isinstance(nest, StreamLoop) else [nest])]
+        """Those of streams and of items, too."""
+        return [one for nest in self.nests for one in ([nest] if isinstance(nest, Nest) else nest.nests)]
 
     @property
     def all_roots(self) -> list[Roots]:
         """For each of all nests, what has memory for it: a block has roots that are parts of expressions in another one."""
         return [
-            one
-            for nest in self.nests
-            for one in ([nest.roots] * len(nest.nests) if isinstance(nest, StreamLoop) else [self.roots])
+            one for nest in self.nests for one in ([self.roots] if isinstance(nest, Nest) else [nest.roots] * len(nest.nests))
         ]
 
     @property
@@ -136,7 +152,7 @@ class Nests:
         for nest in self.nests:
             if isinstance(nest, StreamLoop):
                 found.append((count, nest))
-            count += len(nest.nests) if isinstance(nest, StreamLoop) else 1
+            count += 1 if isinstance(nest, Nest) else len(nest.nests)
         return found
 
     def text(self) -> str:
@@ -186,18 +202,28 @@ def loops_over(tensor: Tensor, order: tuple[int, ...]) -> tuple[tuple[Loop, ...]
     return loops, index
 
 
-def nests_of(stage: Stage, orders: Orders) -> Nests:
-    """The loop nests of a stage. `orders`: of the axes of what is in memory between stages; this stage adds its own."""
+def nests_of(stage: Stage, orders: Orders, groups: Sequence[items.Group] = ()) -> Nests:
+    """The loop nests of a stage. `orders`: of the axes of what is in memory between stages; this stage adds its own. `groups`:
+    of items of its rows.
+    """
     order = Order(stage)
     found = Nests(stage, roots_of(stage))
+    for group in groups:
+        for root, axes in group.axes.items():
+            orders.setdefault(root, (*axes, *(place for place in fixed_axes(root) if place not in axes)))
     homes = _ordered(found, list(found.roots.reasons), stage, orders)
     done: set[Tensor] = set()
     for root in list(found.roots.reasons):
         is_made = root not in stage.earlier
-        if is_made and is_stream(root) and root not in done:
-            group = order.group_of(root)
-            done.update(group.streams)
-            found.nests.append(_stream(found, group, orders))
+        if root in stage.of_items:
+            if root not in done:
+                group = next(one for one in groups if root in one.axes)
+                done.update(group.axes)
+                found.nests.append(_items(found, group, orders, homes))
+        elif is_made and is_stream(root) and root not in done:
+            streams = order.group_of(root)
+            done.update(streams.streams)
+            found.nests.append(_stream(found, streams, orders))
         elif not is_made or not (is_stream(root) or is_selection(root)):
             found.nests += _nests(found, root, orders, homes, stage)
     return found
@@ -216,9 +242,20 @@ def _ordered(found: Nests, roots: list[Tensor], stage: Stage, orders: Orders) ->
 def _nests(found: Nests, root: Tensor, orders: Orders, homes: Homes, stage: Stage) -> list[Nest]:
     owner = homes[root][0] if root in homes else root
     buffer = found.buffers.setdefault(owner, Buffer(owner, orders[owner]))
-    if isinstance(root.op, ops.Concat) and root not in stage.earlier:
+    if isinstance(root.op, ops.Concat) and root not in stage.earlier and root not in stage.of_items:
         return _parts(found, root, homes)
     return [_nest(found, root, found.roots.reasons[root], buffer, homes.get(root))]
+
+
+def _items(found: Nests, group: items.Group, orders: Orders, homes: Homes) -> ItemLoop:
+    """The loop of a group, and what it writes."""
+    loop = ItemLoop(group, nests_of(group.stage, {}), found.roots)
+    read = tuple(dict.fromkeys(leaf if leaf in found.roots else base_of(leaf) for leaf in group.leaves))
+    for target in group.axes:
+        (nest,) = _nests(found, target, orders, homes, found.stage)
+        nest.given = read
+        loop.nests.append(nest)
+    return loop
 
 
 def _stream(found: Nests, group: Group, orders: Orders) -> StreamLoop:
@@ -301,7 +338,7 @@ def _homes(roots: list[Tensor], users: dict[Tensor, list[Tensor]], stage: Stage,
     """Roots that only a concat reads, which are written where that has them: {root: (concat, first element)}."""
     found: dict[Tensor, tuple[Tensor, int]] = {}
     for concat in roots:
-        if not isinstance(concat.op, ops.Concat) or concat in stage.earlier:
+        if not isinstance(concat.op, ops.Concat) or concat in stage.earlier or concat in stage.of_items:
             continue
         for arg, offset in zip(concat.args, _part_offsets(Buffer(concat, orders[concat]))):
             is_single = users.get(arg) == [concat] and concat.args.count(arg) == 1
@@ -358,7 +395,9 @@ def reads_of(nest: Nest, roots: Roots) -> set[Tensor]:
         for arg in () if isinstance(tensor.op, Keys) else tensor.args[1:] if is_row_gather(tensor) else tensor.args:
             visit(arg, False)
 
-    if nest.reason is not Reason.EARLIER:
+    if nest.reason is Reason.ITEMS:
+        found.update(nest.given)
+    elif nest.reason is not Reason.EARLIER:
         visit(nest.root, not nest.is_copy)
     if nest.factor is not None:
         visit(nest.factor, False)

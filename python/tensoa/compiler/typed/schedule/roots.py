@@ -41,6 +41,7 @@ class Reason(Enum):
     LONG = "its expression is long"
     STREAM = "it is made of all rows, block after block"
     KEYS = "it is a block of rows"
+    ITEMS = "it is made item by item"
 
 
 def added_rows(tensor: Tensor) -> list[Tensor]:
@@ -94,7 +95,7 @@ SUMS = (ops.Reduce, ops.Contract)
 class _Decision:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.users = users_of(stage.values, stage.earlier)
+        self.users = users_of(stage.values, {*stage.earlier, *stage.of_items})
         self.roots = Roots()
         self.added: dict[Tensor, None] = {}  # gathers that are parts of sums of rows
         self.size: dict[Tensor, int] = {}
@@ -129,6 +130,8 @@ class _Decision:
                 self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
             elif tensor in self.stage.earlier:
                 self.mark(tensor, Reason.EARLIER)
+            elif tensor in self.stage.of_items:
+                self.mark(tensor, Reason.ITEMS)
             elif isinstance(tensor.op, ops.Column):
                 self.mark(tensor, Reason.COLUMN)
             elif isinstance(tensor.op, Keys):
@@ -155,6 +158,8 @@ class _Decision:
                 self.mark(tensor.args[0], Reason.OPERAND, isinstance(base_of(tensor.args[0]).op, ops.Iota))
         for target in self.stage.targets:
             self.mark(target, Reason.TARGET, with_constants=True)
+        for read in self.stage.given:
+            self.mark(read, Reason.OPERAND, with_constants=True)
 
     def cost(self, tensor: Tensor) -> int:
         """Of one element, from roots."""
@@ -193,7 +198,8 @@ class _Decision:
     def absorbed(self) -> None:
         """Sums become parts of the roots that their results go to."""
         for tensor in self.stage.values:
-            if not isinstance(tensor.op, SUMS) or tensor in self.stage.earlier or is_stream(tensor):
+            is_there = tensor in self.stage.earlier or tensor in self.stage.of_items
+            if not isinstance(tensor.op, SUMS) or is_there or is_stream(tensor):
                 continue
             top, chain = tensor, []
             while top not in self.roots and len(self.users[top]) == 1 and _continues(self.users[top][0], top):

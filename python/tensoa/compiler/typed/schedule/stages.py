@@ -34,6 +34,8 @@ class Stage:
     shared: list[Tensor] = field(default_factory=list)  # what any row of later stages reads
     scatters: list[Tensor] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
+    of_items: list[Tensor] = field(default_factory=list)  # of `values`: what groups of items make
+    given: list[Tensor] = field(default_factory=list)  # what these read
 
     @property
     def targets(self) -> list[Tensor]:
