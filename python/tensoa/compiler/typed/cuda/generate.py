@@ -17,6 +17,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import Weights, literal, memory_type
 from tensoa.compiler.typed.cuda.fragment_form import FragmentForm, fragments_of
+from tensoa.compiler.typed.cuda.item_form import ItemForm, items_form
 from tensoa.compiler.typed.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_of
 from tensoa.compiler.typed.cuda.products import items_of, operand_of
@@ -127,10 +128,12 @@ for (int64 at = int64{{blockIdx.x}} * 128 + threadIdx.x; at < {count}; at += int
 
 def _kernel(
     nests: Nests, memory: Memory, precision: str, target: Target, clears: list[Tensor], result: Generated
-) -> "_Kernel | FragmentForm":
+) -> "_Kernel | FragmentForm | ItemForm":
     if nests.bytes > target.row_bytes:
         raise NotFused(f"{nests.bytes} bytes for a row at a time, at most {target.row_bytes} are held")
-    fragments = fragments_of(nests, memory, precision, target, clears)
+    fragments: FragmentForm | ItemForm | None = fragments_of(nests, memory, precision, target, clears)
+    if fragments is None:
+        fragments = items_form(nests, memory, precision, target, clears)
     if fragments is not None and fragments.is_alone:
         return fragments
     return _Kernel(nests, memory, precision, target, clears, result, fragments)
@@ -156,7 +159,7 @@ class _Kernel:
 
     def __init__(
         self, nests: Nests, memory: Memory, precision: str, target: Target, clears: list[Tensor], result: Generated,
-        fragments: FragmentForm | None,
+        fragments: FragmentForm | ItemForm | None,
     ) -> None:  # fmt: skip
         self.nests, self.memory, self.target, self.weights = nests, memory, target, Weights(Pool(16))
         self.precision, self.clears = precision, clears

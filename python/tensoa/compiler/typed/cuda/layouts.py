@@ -35,12 +35,12 @@ class Piece(NamedTuple):
         return f"{self.tile}, row, {self.first}" + ("" if self.size == len(FOURS) else f", {self.size}")
 
 
-def layout_of(size: int, starts: Sequence[int] = ()) -> Layout:
+def layout_of(size: int, starts: Sequence[int] = (), has_fours: bool = True) -> Layout:
     """Of `size` elements in order; at each of `starts` a new tile begins."""
     bounds = sorted({0, size, *starts})
     found: list[int] = []
     for start, stop in zip(bounds, bounds[1:]):
-        while stop - start >= len(FOURS) and start % 4 == 0:
+        while has_fours and stop - start >= len(FOURS) and start % 4 == 0:
             found += [start + place for place in FOURS]
             start += len(FOURS)
         found += [*range(start, stop), *[-1] * (-(stop - start) % TILE)]

@@ -16,7 +16,7 @@ from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Output
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, elements_of, flat, row_major, through, width_of
-from tensoa.compiler.typed.schedule.nests import Buffer, Loop, Nest, Nests, StreamLoop, loops_over, reads_of
+from tensoa.compiler.typed.schedule.nests import Buffer, ItemLoop, Loop, Nest, Nests, StreamLoop, loops_over, reads_of
 from tensoa.compiler.typed.schedule.roots import Reason, added_rows
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
 from tensoa.compiler.typed.schedule.streams import Online, are_rows
@@ -111,6 +111,8 @@ class StagePrinter(ProductPrinter):
         for nest in self.nests.nests:
             if isinstance(nest, StreamLoop):
                 self.print_stream(nest)
+            elif isinstance(nest, ItemLoop):
+                self.print_items(nest)
             else:
                 self.print_nest(nest)
         for tensor, to in copies.items() if self.team.is_warp else ():
@@ -159,6 +161,9 @@ class StagePrinter(ProductPrinter):
             if isinstance(root.op, kind):
                 return method(nest)
         return self.print_map(nest)
+
+    def print_items(self, loop: ItemLoop) -> None:
+        raise NotImplementedError
 
     # -- columns
 

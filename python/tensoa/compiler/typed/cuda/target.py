@@ -25,6 +25,7 @@ class Target:
     kept_weights: int = 1024  # of a product, that a warp has in registers from one item to the next: 32 of each lane
     most_outputs: int = 8  # of a product without tensor cores, that a lane has at a time
     near_weights: int = 48 * 1024  # bytes of weights that a block of few rows copies into shared memory
+    item_bytes: int = 72 * 1024  # of that of a block whose groups of items lie in fragments, where it has several rows
     warps_bytes: int = 99 * 1024  # of scratch memory of a block of warps with rows of their own
     processor_bytes: int = 227 * 1024  # of the shared memory of a multiprocessor
     processor_threads: int = 512  # of one, that have registers enough

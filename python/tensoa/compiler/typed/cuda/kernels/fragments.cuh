@@ -128,3 +128,33 @@ __device__ __forceinline__ void join_some(const Fragment<T>& x, int n, float* co
     if (row[i / 2] && at < count) join_to<J>(row[i / 2] + first + at, x.at[n][i]);
   }
 }
+
+// ---- a tile of items: where the number at position `at` of a tile lies, from where its item begins
+
+struct Steps {
+  int first, of_lane, of_next;
+  __device__ int operator()(int at) const { return first + at / 2 * of_lane + at % 2 * of_next; }
+};
+struct Table {
+  const int* offset;
+  __device__ int operator()(int at) const { return offset[at]; }
+};
+
+template <int T, class Where>
+__device__ __forceinline__ void read_tile(Fragment<T>& x, int n, const float* const (&row)[2],
+                                          Where where, int count, const Warp& warp) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int at = 2 * warp.quad + (i & 1);
+    x.at[n][i] = at < count ? row[i / 2][where(at)] : 0.f;
+  }
+}
+template <int T, class Where>
+__device__ __forceinline__ void write_tile(const Fragment<T>& x, int n, float* const (&row)[2],
+                                           Where where, int count, const Warp& warp) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int at = 2 * warp.quad + (i & 1);
+    if (row[i / 2] && at < count) row[i / 2][where(at)] = x.at[n][i];
+  }
+}
