@@ -233,7 +233,7 @@ def drawn(first, count, architecture):
     rows = (chosen.choice(graphs.COUNTS), chosen.choice(graphs.COUNTS))
     found, refused = [], 0
     for seed in range(first, first + count):
-        program = graphs.Draw(seed).program()
+        program = graphs.drawn(seed).program()
         try:
             made = typed.generate(simplified(program), precision="ieee")
         except NotFused:

@@ -10,7 +10,7 @@ from tensoa.compiler.typed.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.typed.cuda.layouts import Piece, in_a_row, layout_of, pieces_of, sources_of, taken
 from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
-from tensoa.dtypes import FLOAT32, INT64
+from tensoa.dtypes import DTYPES, FLOAT32, INT64
 from typed_cuda import CudaLibrary
 
 
@@ -147,6 +147,15 @@ def test_elements_of_a_row_that_have_a_layer_each_do_not_lie_in_fragments(tmp_pa
     check(program_of(y), planes_of(12, 9), [9], tmp_path, is_in_fragments=False)
 
 
+@pytest.mark.parametrize("outputs", [6, 8])
+def test_a_layer_whose_outputs_are_converted_is_calculated_by_each_lane(outputs, tmp_path):
+    y = build.cast(
+        build.apply("mul", layer(rows_of(8), outputs), build.filled(9, FLOAT32, ("hits", outputs))), DTYPES["float64"]
+    )
+    z = build.apply("sub", y, build.with_axis(build.reduce("max", y, [0]), 0, "hits"))
+    check(program_of(layer(build.cast(z, FLOAT32), 5)), planes_of(8, 21), [21], tmp_path)
+
+
 def test_deep_rows_have_code_for_few_rows_too(tmp_path):
     x = rows_of(32)
     for seed in range(9):
@@ -164,6 +173,14 @@ def test_rows_at_places_are_read_and_those_outside_are_nan(width, tmp_path):
     moved = build.gather(y, one_place(1, width), [None, build.axis(1)])
     planes = {**planes_of(width, 40), (1, 0): np.random.default_rng(2).integers(-3, 44, 40)}
     check(program_of(build.apply("add", moved, moved)), planes, [40], tmp_path)
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 8, 20])
+def test_rows_of_a_table_are_read_at_places_and_those_outside_are_nan(width, tmp_path):
+    table = build.constant(np.random.default_rng(4).normal(size=(10, width)).astype(np.float32), FLOAT32)
+    found = build.gather(table, one_place(1, width), [None, build.axis(1)])
+    planes = {**planes_of(6, 40), (1, 0): np.random.default_rng(2).integers(-2, 12, 40)}
+    check(program_of(layer(build.concat([layer(rows_of(6), 8), found], 1), 12)), planes, [40], tmp_path)
 
 
 @pytest.mark.parametrize("fn", ["sum", "max", "min"])

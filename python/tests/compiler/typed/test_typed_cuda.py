@@ -73,7 +73,7 @@ def test_random_programs_compile_for_gpus():
     """nvcc resolves some overloads otherwise than the compiler of the emulation."""
     made = 0
     for seed in range(300, 312):
-        program = simplified(random_graphs.Draw(seed).program())
+        program = simplified(random_graphs.drawn(seed).program())
         try:
             kernels = cuda.generate(program)
         except NotFused:

@@ -53,10 +53,10 @@ class Held:
 
 
 def flat(index: Coordinates, tensor: Tensor) -> Array:
-    """The elements of a row at some coordinates."""
-    given = [one for one in index if one is not None]
-    steps = row_major(tensor.inner)
-    return np.array(sum((one * step for one, step in zip(given, steps)), np.zeros(1, int)))
+    """The elements of a row, or of what a place names, at some coordinates."""
+    steps = iter(row_major(tensor.inner))
+    axes = [(one, 0 if isinstance(size, str) else next(steps)) for one, size in zip(index, tensor.shape)]
+    return np.array(sum((one * step for one, step in axes if one is not None), np.zeros(1, int)))
 
 
 def coordinates(tensor: Tensor, elements: Array) -> Coordinates:
@@ -361,7 +361,7 @@ class FragmentPrinter:
         self.helds[inner] = held
         found = self.helds.get(root)
         if found is None:
-            found = self.function(root) if held.layout is None else self.in_layout(root, held.layout)
+            found = self.function(root) if held.layout is None or self.is_unpacked(root) else self.in_layout(root, held.layout)
         for one in [inner, *([nest.bias[0]] if nest.bias is not None else [])]:
             if one is not root:
                 del self.helds[one]
