@@ -643,6 +643,9 @@ class Reference:
             return self.noisy(
                 args[0] + args[1], tensor.dtype, args[0].abs() + args[1].abs() if args[0].is_floating_point() else None
             )
+        if op.fn == "fma":  # of float64 the reference rounds the product, too
+            product, added = args[0] * args[1], args[2]
+            return self.noisy(product + added, tensor.dtype, product.abs() + added.abs())
         value = (_TORCH.get(op.fn) or getattr(torch, names.get(op.fn, op.fn)))(*args)
         if op.fn in ("maximum", "minimum"):
             return self.extreme(value, tensor.dtype)

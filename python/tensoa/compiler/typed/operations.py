@@ -337,3 +337,8 @@ def storage(dtype: DType) -> np.dtype[np.generic]:
 
 def same_but(index: Sequence[Affine], place: int, one: Affine) -> Index:
     return (*index[:place], one, *index[place + 1 :])
+
+
+def is_constant(tensor: Tensor) -> bool:
+    """Or a view of one."""
+    return isinstance(tensor.op, Constant) or (isinstance(tensor.op, View) and is_constant(tensor.args[0]))

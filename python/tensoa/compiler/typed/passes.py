@@ -11,7 +11,8 @@ import numpy as np
 from tensoa.compiler.typed import build, interpret
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import JOININGS
-from tensoa.compiler.typed.operations import Affine, axis
+from tensoa.compiler.typed.layer_weights import centred_layers, scaled_inputs
+from tensoa.compiler.typed.operations import Affine, axis, is_constant
 from tensoa.compiler.typed.program import Program, rebuilt, transformed
 from tensoa.compiler.typed.tensors import Shape, Tensor
 from tensoa.dtypes import DTYPES, INT64
@@ -279,8 +280,16 @@ def unrepeated(tensor: Tensor) -> Tensor | None:
     return None if args == list(tensor.args) else build.contract(args[0], args[1], labels[0], labels[1], op.out)
 
 
-def is_constant(tensor: Tensor) -> bool:
-    return isinstance(tensor.op, ops.Constant) or (isinstance(tensor.op, ops.View) and is_constant(tensor.args[0]))
+def sums_from_zero(tensor: Tensor) -> Tensor | None:
+    """Rows that are added to zeros: sums begin at zero themselves, and are never -0."""
+    if not _is_map(tensor, "add"):
+        return None
+    for zeros, total in (tensor.args, tensor.args[::-1]):
+        base = zeros.args[0] if isinstance(zeros.op, ops.View) else zeros
+        is_zero = isinstance(base.op, ops.Constant) and not base.op.data.any()
+        if is_zero and isinstance(total.op, ops.Scatter) and total.op.fn == "sum":
+            return total
+    return None
 
 
 def layers_at_source(tensor: Tensor) -> Tensor | None:
@@ -290,14 +299,15 @@ def layers_at_source(tensor: Tensor) -> Tensor | None:
     (gathered, weight), op = tensor.args, tensor.op
     x, places = gathered.args
     index = gathered.op.index if isinstance(gathered.op, ops.Gather) else ()
-    if places.op.__class__ is not ops.View or len(x.shape) != 2 or index[0] is not None or op.out[:-1] != op.left[:-1]:
+    kept = op.left[:-1]
+    if places.op.__class__ is not ops.View or len(x.shape) != 2 or index[0] is not None or not op.out.startswith(kept):
         return None
-    if index[1] != axis(len(gathered.shape) - 1) or set(op.right) & set(op.left[:-1]) or not _skips(places, op.left):
+    outputs = op.out[len(kept) :]
+    if index[1] != axis(len(gathered.shape) - 1) or set(op.right) & set(kept) or not _skips(places, op.left):
         return None
-    far = build.contract(x, weight, "R" + op.left[-1], op.right, "R" + op.out[-1])
-    last = len(tensor.shape) - 1
+    far = build.contract(x, weight, "R" + op.left[-1], op.right, "R" + outputs)
     wide = build.view(places.args[0], tensor.shape, _index_of(places))
-    return build.gather(far, wide, [None, axis(last)])
+    return build.gather(far, wide, [None, *(axis(len(kept) + i) for i in range(len(outputs)))])
 
 
 def rows_first(tensor: Tensor) -> Tensor | None:
@@ -335,8 +345,16 @@ def _skips(places: Tensor, left: str) -> bool:
     return all(number != len(left) - 1 for one in _index_of(places) for number, _ in one.terms)
 
 
-PASSES: tuple[tuple[str, Rule], ...] = (
+class OfProgram(NamedTuple):
+    """Makes a rule for the tensors of a program, in their order."""
+
+    rule: Callable[[Program], Rule]
+
+
+PASSES: tuple[tuple[str, Rule | OfProgram], ...] = (
     ("fold constants", fold),
+    ("centred layers", OfProgram(centred_layers)),
+    ("scaled inputs", scaled_inputs),
     ("exact reciprocals", exact_reciprocal),
     ("narrow places", narrow_places),
     ("unrepeated constants", unrepeated),
@@ -345,6 +363,7 @@ PASSES: tuple[tuple[str, Rule], ...] = (
     ("one axis of rows", one_axis_of_rows),
     ("products of rows", products_of_rows),
     ("join rows", join_rows),
+    ("sums from zero", sums_from_zero),
     ("split products", split_products),
     ("layers at source", layers_at_source),
     ("rows first", rows_first),
@@ -356,6 +375,6 @@ PASSES: tuple[tuple[str, Rule], ...] = (
 def simplified(program: Program, after: Callable[[str, Program], None] = lambda name, program: None) -> Program:
     """All passes in their order; `after` is called with the name and the result of each."""
     for name, rule in PASSES:
-        program = transformed(program, rule, name)
+        program = transformed(program, rule.rule(program) if isinstance(rule, OfProgram) else rule, name)
         after(name, program)
     return program

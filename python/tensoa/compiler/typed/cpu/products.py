@@ -11,7 +11,7 @@ from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cpu.constants import pack_linear
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
-from tensoa.compiler.typed.passes import is_constant
+from tensoa.compiler.typed.operations import is_constant
 from tensoa.compiler.typed.schedule.addresses import Linear, base_of, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest
 from tensoa.compiler.typed.tensors import BlockSize, Tensor

@@ -17,7 +17,7 @@ from tensoa.compiler.typed.cuda.layouts import TILE, Layout, tiles_of
 from tensoa.compiler.typed.cuda.products import bias_of
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
-from tensoa.compiler.typed.passes import is_constant
+from tensoa.compiler.typed.operations import is_constant
 from tensoa.compiler.typed.schedule.addresses import base_of, elements_of
 from tensoa.compiler.typed.schedule.nests import Nest
 from tensoa.compiler.typed.tensors import Tensor

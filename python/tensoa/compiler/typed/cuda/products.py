@@ -18,7 +18,7 @@ from tensoa.compiler.typed.cuda.nests import NestPrinter, count_text, decoded
 from tensoa.compiler.typed.cuda.target import Target
 from tensoa.compiler.typed.functions import Array
 from tensoa.compiler.typed.interpret import constant_value
-from tensoa.compiler.typed.passes import is_constant
+from tensoa.compiler.typed.operations import is_constant
 from tensoa.compiler.typed.schedule.addresses import Linear, base_of, variable
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, reads_of
 from tensoa.compiler.typed.schedule.roots import Roots

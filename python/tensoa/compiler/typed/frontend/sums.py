@@ -183,11 +183,19 @@ def layer_norm(context: Context, x: Value, shape: Sequence[int], weight: Any, bi
 
 
 def normalised(x: Value, dims: Sequence[int], eps: float, weight: Value | None, bias: Value | None) -> Value:
-    off = deviation(x, dims)
-    spread = mean_of(apply("mul", off, off), dims, True)
-    result = apply("mul", off, apply("rsqrt", apply("add", spread, number(eps, x.dtype))))
-    result = result if weight is None else apply("mul", result, cast(weight, x.dtype))
-    return result if bias is None else apply("add", result, cast(bias, x.dtype))
+    """float32 leaves some of a mean far from zero out of the sum: what is off has a mean, too, which the sum of the squares has
+    with it (the corrected two-pass algorithm of Chan, Golub and LeVeque, 1983), so that both sums are made together.
+    """
+    share = apply("div", number(1.0, x.dtype), count_of(x, dims))
+    off = apply("sub", x, apply("mul", reduced("sum", x, dims, True), share))
+    rest = apply("mul", reduced("sum", off, dims, True), share)
+    squares = apply("mul", reduced("sum", apply("mul", off, off), dims, True), share)
+    spread = apply("maximum", apply("sub", squares, apply("mul", rest, rest)), number(0.0, x.dtype))
+    result = apply("mul", apply("sub", off, rest), apply("rsqrt", apply("add", spread, number(eps, x.dtype))))
+    if weight is None or bias is None:
+        result = result if weight is None else apply("mul", result, cast(weight, x.dtype))
+        return result if bias is None else apply("add", result, cast(bias, x.dtype))
+    return apply("fma", result, cast(weight, x.dtype), cast(bias, x.dtype))
 
 
 @lowers("native_group_norm")

@@ -14,8 +14,7 @@ from typing import ClassVar
 
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.operations import Affine, affine, axis
-from tensoa.compiler.typed.passes import is_constant
+from tensoa.compiler.typed.operations import Affine, affine, axis, is_constant
 from tensoa.compiler.typed.program import rebuilt
 from tensoa.compiler.typed.schedule.addresses import base_of
 from tensoa.compiler.typed.schedule.stages import Stage, far_args, is_free, own_args

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.operations import axis
-from tensoa.compiler.typed.passes import is_constant, is_row_gather, is_selection, joined_rows
+from tensoa.compiler.typed.operations import axis, is_constant
+from tensoa.compiler.typed.passes import is_row_gather, is_selection, joined_rows
 from tensoa.compiler.typed.schedule import items
 from tensoa.compiler.typed.schedule.addresses import Linear, base_of, flat, pitch_of, row_major, variable, width_of
 from tensoa.compiler.typed.schedule.bodies import Group, Order, body_of

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.passes import is_constant, is_row_gather, is_selection
+from tensoa.compiler.typed.operations import is_constant
+from tensoa.compiler.typed.passes import is_row_gather, is_selection
 from tensoa.compiler.typed.schedule.addresses import base_of
 from tensoa.compiler.typed.schedule.stages import Stage, is_free
 from tensoa.compiler.typed.schedule.streams import is_stream

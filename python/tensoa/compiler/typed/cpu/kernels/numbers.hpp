@@ -163,6 +163,16 @@ inline X mul_of(X x, X y) {
   else
     return reinterpret_cast<X>(reinterpret_cast<Wrapping<X>>(x) * reinterpret_cast<Wrapping<X>>(y));
 }
+/// x * y + z, rounded once.
+template <class X>
+inline X fma_of(X x, X y, X z) {
+  if constexpr (std::is_same_v<X, V> || std::is_same_v<X, D>) {
+    return fused(x, y, z);
+  } else {
+    for (int i = 0; i < kCount<X>; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+    return z;
+  }
+}
 template <class X>
 inline X neg_of(X x) {
   if constexpr (kIsFloat<X>)

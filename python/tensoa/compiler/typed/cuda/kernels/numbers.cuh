@@ -262,6 +262,8 @@ __device__ __forceinline__ T logaddexp_of(T x, T y) {
   const T apart = x == y ? T{0} : abs_of(x - y);  // infinities are equal
   return maximum_of(x, y) + log1p_of(exp_of(-apart));
 }
+__device__ __forceinline__ float fma_of(float x, float y, float z) { return fmaf(x, y, z); }
+__device__ __forceinline__ double fma_of(double x, double y, double z) { return fma(x, y, z); }
 __device__ __forceinline__ float rsqrt_of(float x) { return rsqrtf(x); }
 __device__ __forceinline__ double rsqrt_of(double x) { return 1.0 / sqrt_of(x); }
 
@@ -315,6 +317,10 @@ __device__ __forceinline__ Bfloat16 to_column<Bfloat16, float>(float x) {
 
 __device__ __forceinline__ bool is_inside(int64 place, int64 size) {
   return static_cast<unsigned long long>(place) < static_cast<unsigned long long>(size);
+}
+// A place as one of `size` rows, or -1: none.
+__device__ __forceinline__ int row_of(int64 place, int64 size) {
+  return is_inside(place, size) ? static_cast<int>(place) : -1;
 }
 // What a place outside of an axis reads.
 template <class T>
