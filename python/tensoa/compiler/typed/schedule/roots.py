@@ -188,7 +188,9 @@ class _Decision:
                 continue
             cost = self.cost(tensor)
             grows = any(isinstance(user.op, ops.View) and _count(user) > _count(tensor) for user in self.users[tensor])
-            if cost > 1 and len(self.users[tensor]) > 1:
+            readers = self.users[tensor]
+            is_square = any(reader.args.count(tensor) > 1 for reader in readers)  # compilers see that of cheap functions
+            if cost > 1 and len(readers) > 1 or cost >= COSTLY and is_square:
                 self.mark(tensor, Reason.SHARED)
             elif grows and cost > 2:
                 self.mark(tensor, Reason.REPEATED)
