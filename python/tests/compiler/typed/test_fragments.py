@@ -124,6 +124,19 @@ def test_numbers_move_between_lanes_where_tiles_do_not_fit(tmp_path):
     check(program_of(layer(y, 5, 4)), {**planes_of(6, 21), **planes_of(2, 21, 1)}, [21], tmp_path)
 
 
+def test_planes_that_are_read_one_by_one_are_loaded_in_all_lanes(tmp_path):
+    x = rows_of(9)
+    y = build.concat([build.apply("exp", part(x, 8, 1)), build.apply("mul", part(x, 0, 1), part(x, 3, 1))], 1)
+    made = check(program_of(layer(y, 12)), planes_of(9, 21), [21], tmp_path)
+    assert "take(" not in made.source.split('extern "C"')[1]
+
+
+def test_the_square_of_a_costly_function_calculates_it_once(tmp_path):
+    x = build.apply("sin", rows_of(3))
+    made = check(program_of(layer(build.apply("mul", x, x), 12)), planes_of(3, 21), [21], tmp_path)
+    assert made.source.split('extern "C"')[1].count("sin_of(") == 3
+
+
 def test_padding_is_no_part_of_sums_and_products(tmp_path):
     """1 / 0 and log(0) are there where no number is."""
     x = layer(rows_of(8), 20)
@@ -200,7 +213,7 @@ def test_a_sum_of_all_rows_is_joined_in_the_warp_first(tmp_path):
     x = layer(rows_of(6), 24)
     program = program_of(build.apply("sub", x, build.with_axis(build.reduce("sum", x, [0]), 0, "hits")))
     made = check(program, planes_of(6, 50), [50], tmp_path)
-    assert ".joined<JoinSum>" in made.source
+    assert ".join<JoinSum>(" in made.source
 
 
 def test_warps_share_the_layers_of_rows_that_others_read(tmp_path):

@@ -88,10 +88,9 @@ const Tile tile(unit, {count} * n, warp);
                 self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) if (warp.quad == {e % 4} && tile.inside[r]) "
                           f"{name}[r][{int(offset)}] = {number};")  # fmt: skip
             return
-        inside = self.name()
-        each = ", ".join(f"tile.inside[{r}] ? {name}[{r}] : nullptr" for r in range(2))
-        self.line(f"{kind}* const {inside}[2] = {{{each}}};")
-        self.moved_by_tiles("write", held, inside, offsets, self.is_aligned(nest.buffer.root, first))
+        self.line("\n#pragma unroll\nfor (int r = 0; r < 2; ++r) if (tile.inside[r]) {")
+        self.moved_by_tiles("write", held, f"r, {name}[r]", offsets, self.is_aligned(nest.buffer.root, first))
+        self.line("}")
 
     def is_aligned(self, tensor: Tensor, first: Linear) -> bool:
         """Whether each item begins at a multiple of 16 bytes. Rows do."""

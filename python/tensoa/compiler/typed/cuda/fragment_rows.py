@@ -9,8 +9,8 @@ import numpy as np
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import cast_text, literal, memory_type, type_of
 from tensoa.compiler.typed.cuda.fragment_layers import LayerPrinter
-from tensoa.compiler.typed.cuda.fragments import Held, NotHeld, coordinates, flat, through
-from tensoa.compiler.typed.cuda.layouts import TILE, Layout, in_a_row, pieces_of
+from tensoa.compiler.typed.cuda.fragments import UNPACKED, Held, NotHeld, coordinates, flat, through
+from tensoa.compiler.typed.cuda.layouts import TILE, Layout, in_a_row, layout_of, pieces_of
 from tensoa.compiler.typed.cuda.memory import Memory, pitch_of
 from tensoa.compiler.typed.cuda.near_weights import NearWeights
 from tensoa.compiler.typed.cuda.nests import STRUCTS
@@ -20,7 +20,6 @@ from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Output
 from tensoa.compiler.typed.schedule.addresses import elements_of
 from tensoa.compiler.typed.schedule.nests import Nests
-from tensoa.compiler.typed.schedule.roots import Reason
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
 from tensoa.compiler.typed.tensors import Tensor
 
@@ -35,9 +34,6 @@ class FragmentStage(LayerPrinter):
 
     def print_all(self, clears: Sequence[Tensor]) -> None:
         stage = self.nests.stage
-        for root, reason in self.nests.roots.reasons.items():
-            if reason is Reason.ROWS:  # memory is waited for while layers are calculated
-                self.held(root)
         for tensor in clears:
             self.cleared(tensor)
         for output in stage.outputs:
@@ -72,7 +68,7 @@ class FragmentStage(LayerPrinter):
         assert pieces is not None
         held = Held(self.name(), layout, True)
         self.noted(held)
-        read = " ".join(f"read_{piece.kind}({held.name}, {piece.arguments}, warp);" for piece in pieces)
+        read = " ".join(f"read_{piece.kind}({held.name}, {piece.arguments('row')}, warp);" for piece in pieces)
         self.line(f"Fragment<{held.tiles}> {held.name}; {{ const float* const row[2] = {{{rows}}}; {read} }}")
         return held
 
@@ -91,17 +87,21 @@ class FragmentStage(LayerPrinter):
         assert isinstance(op, ops.Column)
         if root not in self.starts and not self.is_read_elementwise(root):
             layout = in_a_row(elements_of(root))
-        pointer = f"static_cast<const {op.dtype.cuda}*>(p.block[{op.block}])"
         if self.is_unpacked(root):
-            kind = type_of(op.dtype)
-            each = [f"from_column<{kind}>({pointer}[{plane} * p.pitch[{op.block}] + tile.row[r]])" for plane in op.planes]
-            return self.unpacked(root, each)
+            return self.unpacked(root, self.planes_read(root))
+        pointer = f"static_cast<const {op.dtype.cuda}*>(p.block[{op.block}])"
         planes = self.planes_text(op.planes, layout)
-        held = Held(self.name(), layout, True)
+        held = Held(self.name(), layout, True, root)
         self.noted(held)
         columns = f"Columns<const {op.dtype.cuda}>{{{pointer}, p.pitch[{op.block}], {planes}}}"
         self.line(f"const auto {held.name} = load<{held.tiles}>({columns}, tile.row, warp);")
         return held
+
+    def planes_read(self, root: Tensor) -> list[str]:
+        op = root.op
+        assert isinstance(op, ops.Column)
+        kind, pointer = type_of(op.dtype), f"static_cast<const {op.dtype.cuda}*>(p.block[{op.block}])"
+        return [f"from_column<{kind}>({pointer}[{plane} * p.pitch[{op.block}] + tile.row[r]])" for plane in op.planes]
 
     def planes_text(self, planes: Sequence[int], layout: Layout) -> str:
         first, count = planes[0], len(planes)
@@ -116,19 +116,19 @@ class FragmentStage(LayerPrinter):
 
     # ---- other rows
 
-    def place(self, places: Tensor, element: int) -> str:
-        """The name of the places of an element of two rows."""
+    def place(self, places: Tensor, element: int, size: str) -> str:
+        """The name of an Index: the places of an element of two rows among `size` ones (C++)."""
         is_view = isinstance(places.op, ops.View)  # costs nothing, whether it has memory or not
-        value = self.value(places, coordinates(places, np.array([element])), None, is_view)
+        value = f"row_of({self.value(places, coordinates(places, np.array([element])), None, is_view)}, {size})"
         found = self.indices.get(value)
         if found is None:
             found = self.indices[value] = self.name()
-            self.line(f"int64 {found}[2];\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {found}[r] = {value};")
+            self.line(f"Index {found};\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {found}.at[r] = {value};")
         return found
 
-    def one_place(self, places: Tensor) -> str:
+    def one_place(self, places: Tensor, size: str) -> str:
         """That of all elements."""
-        names = {self.place(places, e) for e in range(elements_of(places))}
+        names = {self.place(places, e, size) for e in range(elements_of(places))}
         if len(names) > 1:
             raise NotHeld(f"several places of a row ({places!r})")
         return names.pop()
@@ -145,11 +145,11 @@ class FragmentStage(LayerPrinter):
             source = source.args[0]
         elements = np.broadcast_to(flat(at, source), len(every))
         if self.is_unpacked(root):
-            values = [self.far_number(source, int(e), self.place(places, n), size) for n, e in enumerate(elements)]
+            values = [self.far_number(source, int(e), self.place(places, n, size)) for n, e in enumerate(elements)]
             return self.unpacked(root, values)
         if (np.diff(elements) != 1).any() or elements[0] % 4 or isinstance(source.op, (ops.Column, ops.Iota)):
             raise NotHeld(f"{root!r}")
-        place = self.one_place(places)
+        place = self.one_place(places, size)
         if isinstance(source.op, ops.Constant):
             if len(source.shape) != 2 or source.shape[1] != len(every) or len(every) % 4:
                 raise NotHeld(f"{root!r}")
@@ -159,13 +159,14 @@ class FragmentStage(LayerPrinter):
             memory, pitch = self.buffer_of(source), pitch_of(source) if source.rows else 0
         nothing = self.weights.rare(np.full(len(every) + 3, np.nan))
         rows = ", ".join(
-            f"is_inside({place}[{r}], {size}) ? {memory} + {place}[{r}] * {pitch} + {elements[0]} : {nothing}" for r in range(2)
+            f"{place}.at[{r}] >= 0 ? {memory} + int64{{{place}.at[{r}]}} * {pitch} + {elements[0]} : {nothing}"
+            for r in range(2)
         )
         return self.rows_read(root, rows)
 
-    def far_number(self, source: Tensor, element: int, place: str, size: str) -> str:
+    def far_number(self, source: Tensor, element: int, place: str) -> str:
         """An element of the row that a place names."""
-        kind, at = type_of(source.dtype), f"{place}[r]"
+        kind, at = type_of(source.dtype), f"int64{{{place}.at[r]}}"
         if isinstance(source.op, ops.Iota):
             text = f"static_cast<{kind}>({at})"
         elif isinstance(source.op, ops.Column):
@@ -182,23 +183,26 @@ class FragmentStage(LayerPrinter):
             text = f"{self.buffer_of(source)}[{f'{at} * {pitch_of(source)} + ' if source.rows else ''}{element}]"
             if source.dtype.is_bool:
                 text = f"({text} != 0)"
-        return f"is_inside({at}, {size}) ? {text} : nothing<{kind}>()"
+        return f"{place}.at[r] >= 0 ? {text} : nothing<{kind}>()"
 
     # ---- writing
 
     def cleared(self, tensor: Tensor) -> None:
         """Sets the rows of a sum to its start."""
         assert isinstance(tensor.op, ops.Scatter)
-        pitch, kind = pitch_of(tensor), memory_type(tensor.dtype)
+        count, pitch, buffer = elements_of(tensor), pitch_of(tensor), self.buffer_of(tensor)
         start = literal(start_of(tensor.op.fn, tensor.dtype), tensor.dtype)
-        rows = f"static_cast<int>(min(int64{{kTileRows}}, rows - at * int64{{kTileRows}})) * {pitch}"
-        begin, step = ("warp.lane", "32") if self.parts == 1 else ("threadIdx.x", str(32 * self.parts))
-        if pitch % 4 == 0 and kind == "float":
-            four = "*reinterpret_cast<float4*>"
-            to = f"{four}({self.buffer_of(tensor)} + at * int64{{{16 * pitch}}} + 4 * e) = make_float4(x, x, x, x);"
-            self.line(f"{{ const float x = {start}; for (int e = {begin}; e < {rows} / 4; e += {step}) {to} }}")
+        if count <= UNPACKED:
+            for e in range(count):
+                self.by_one_lane(e, "tile.inside[r]", f"({buffer})[tile.row[r] * {pitch} + {e}] = {start};")
+        elif tensor.dtype.name == "float32" and count <= TILE * self.target.fragment_tiles:
+            held = Held(self.name(), layout_of(count))
+            self.line(f"const auto {held.name} = map<{held.tiles}>([](float x) {{ return x; }}, {start});")
+            self.rows_written(held, "tile.inside[r]", self.own_row(tensor))
         else:
-            to = f"({self.buffer_of(tensor)})[at * int64{{{16 * pitch}}} + e] = {start};"
+            rows = f"static_cast<int>(min(int64{{kTileRows}}, rows - at * int64{{kTileRows}})) * {pitch}"
+            begin, step = ("warp.lane", "32") if self.parts == 1 else ("threadIdx.x", str(32 * self.parts))
+            to = f"({buffer})[at * int64{{{16 * pitch}}} + e] = {start};"
             self.line(f"for (int e = {begin}; e < {rows}; e += {step}) {to}")
 
     def value_held(self, tensor: Tensor) -> Held:
@@ -216,8 +220,11 @@ class FragmentStage(LayerPrinter):
                 number = f"static_cast<{memory_type(root.dtype)}>({held.name}[{e}][r])"
                 self.by_one_lane(e, "tile.inside[r]", f"{buffer}[tile.row[r] * {pitch} + {e}] = {number};")
             return
-        rows = ", ".join(f"tile.inside[{r}] ? {buffer} + tile.row[{r}] * {pitch} : nullptr" for r in range(2))
-        self.rows_written(held, rows)
+        self.rows_written(held, "tile.inside[r]", self.own_row(root))
+
+    def own_row(self, tensor: Tensor) -> str:
+        """Row r of the tile in memory."""
+        return f"{self.buffer_of(tensor)} + tile.row[r] * {pitch_of(tensor)}"
 
     def by_one_lane(self, element: int, is_there: str, text: str) -> None:
         """What one lane of each row does with an unpacked number. `is_there`: C++ of r, whether the row is to be written."""
@@ -225,16 +232,19 @@ class FragmentStage(LayerPrinter):
         here = f"{part}warp.quad == {element % 4} && {is_there}"
         self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) if ({here}) {text}")
 
-    def rows_written(self, held: Held, rows: str, verb: str = "write", struct: str = "") -> None:
-        """`rows`: two pointers to rows in memory, or nullptr."""
+    def rows_written(
+        self, held: Held, is_there: str, row: str, verb: str = "write", struct: str = "", before: str = ""
+    ) -> None:
+        """Each row r (`row`: where it lies; `is_there`: whether it is written) after the C++ `before`."""
         assert held.layout is not None
         pieces = pieces_of(held.layout)
         if pieces is None:
             raise NotHeld("numbers in another order than in memory")
-        calls = [f"{verb}_{piece.kind}{struct}({held.name}, {piece.arguments}, warp);" for piece in pieces]
+        calls = [f"{verb}_{piece.kind}{struct}({held.name}, {piece.arguments('r, row')}, warp);" for piece in pieces]
         if self.parts > 1:
             calls = [f"if (warp.part == {number % self.parts}) {call}" for number, call in enumerate(calls)]
-        self.line(f"{{ float* const row[2] = {{{rows}}}; {' '.join(calls)} }}")
+        self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {{ {before}if ({is_there}) "
+                  f"{{ float* const row = {row}; {' '.join(calls)} }} }}")  # fmt: skip
 
     def print_joined(self, tensor: Tensor) -> None:
         """Joins rows to the rows that places name."""
@@ -243,41 +253,41 @@ class FragmentStage(LayerPrinter):
         if op.axis != 0 or not isinstance(x.shape[0], str):
             raise NotHeld(f"{tensor!r}")
         self.in_order(tensor)
-        held, place = self.value_held(x), self.one_place(places)
+        held = self.value_held(x)
+        place = self.one_place(places, self.memory.rows_text(op.size if isinstance(op.size, str) else ONE))
         start, struct = literal(start_of(op.fn, tensor.dtype), tensor.dtype), STRUCTS[op.fn]
         buffer, pitch = self.buffer_of(tensor), pitch_of(tensor)
         if held.layout is None:
             for e in range(elements_of(x)):
                 self.join_unpacked(tensor, f"{held.name}[{e}]", e, place)
             return
-        runs = self.runs(place, op)
+        runs = self.runs(place)
         joined = Held(self.name(), held.layout)
-        self.line(f"const auto {joined.name} = {runs}.joined<{struct}>({held.name}, {start});")
-        rows = ", ".join(f"{runs}.to[{r}] >= 0 ? {buffer} + int64{{{runs}.to[{r}]}} * {pitch} : nullptr" for r in range(2))
-        self.rows_written(joined, rows, "join", f"<{struct}>")
+        self.line(f"auto {joined.name} = {held.name};")
+        row, before = f"{buffer} + int64{{{runs}.to[r]}} * {pitch}", f"{runs}.join<{struct}>({joined.name}, {start}, r); "
+        self.rows_written(joined, f"{runs}.to[r] >= 0", row, "join", f"<{struct}>", before)
 
     def join_unpacked(self, tensor: Tensor, numbers: str, element: int, place: str) -> None:
         """Rows that all go to one place are joined in the warp first; of others few do."""
         op, kind = tensor.op, memory_type(tensor.dtype)
         assert isinstance(op, ops.Scatter)
         struct, start = STRUCTS[op.fn], literal(start_of(op.fn, tensor.dtype), tensor.dtype)
-        to = f"{self.buffer_of(tensor)} + {place}[r] * {pitch_of(tensor)} + {element}"
+        to = f"{self.buffer_of(tensor)} + int64{{{place}.at[r]}} * {pitch_of(tensor)} + {element}"
         if isinstance(op.size, str):
-            is_there = f"tile.inside[r] && is_inside({place}[r], {self.memory.rows_text(op.size)})"
+            is_there = f"tile.inside[r] && {place}.at[r] >= 0"
             self.by_one_lane(element, is_there, f"join_to<{struct}>({to}, static_cast<{kind}>({numbers}[r]));")
             return
-        runs, name = self.runs(place, op), self.name()
+        runs, name = self.runs(place), self.name()
         number = f"{runs}.joined<{struct}>(static_cast<{kind}>({numbers}[r]), {kind}{{{start}}}, r)"
         self.line(f"{kind} {name}[2];\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {name}[r] = {number};")
         self.by_one_lane(element, f"{runs}.to[r] >= 0", f"join_to<{struct}>({to}, {name}[r]);")
 
-    def runs(self, place: str, op: ops.Scatter) -> str:
+    def runs(self, place: str) -> str:
         """The name of the runs of rows that have one place."""
-        size = self.memory.rows_text(op.size if isinstance(op.size, str) else ONE)
-        found = self.indices.get(f"Runs({place}, {size})")
+        found = self.indices.get(f"Runs {place}")
         if found is None:
-            found = self.indices[f"Runs({place}, {size})"] = self.name()
-            self.line(f"const Runs {found}({place}, {size}, tile, warp);")
+            found = self.indices[f"Runs {place}"] = self.name()
+            self.line(f"const Runs {found}({place}, tile, warp);")
         return found
 
     def print_output(self, output: Output) -> None:

@@ -41,11 +41,12 @@ class NotHeld(Exception):
 
 @dataclass(frozen=True)
 class Held:
-    """`layout`: of a fragment; None: unpacked. `is_clean`: its padding is zero."""
+    """`layout`: of a fragment; None: unpacked. `is_clean`: its padding is zero. `column`: that it was read of."""
 
     name: str
     layout: Layout | None = None
     is_clean: bool = False
+    column: Tensor | None = None
 
     @property
     def tiles(self) -> int:
@@ -192,6 +193,10 @@ class FragmentPrinter:
         raise NotImplementedError
 
     def column(self, root: Tensor) -> Held:
+        raise NotImplementedError
+
+    def planes_read(self, root: Tensor) -> list[str]:
+        """C++ of r: each number of a column."""
         raise NotImplementedError
 
     def gathered(self, root: Tensor) -> Held:
@@ -343,7 +348,11 @@ class FragmentPrinter:
         found = self.moved.get((held.name, element))
         if found is None:
             found = self.moved[held.name, element] = self.name()
-            self.line(f"const Scalar {found} = take({held.name}, {held.layout.index(element)}, warp);")
+            if held.column is not None:  # a load for all lanes, and no shuffles
+                each = self.planes_read(held.column)[element]
+                self.line(f"Scalar {found};\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {found}.at[r] = {each};")
+            else:
+                self.line(f"const Scalar {found} = take({held.name}, {held.layout.index(element)}, warp);")
         return found
 
     # ---- sums
@@ -404,17 +413,24 @@ class FragmentPrinter:
                 if count > MOST_UNPACKED:
                     raise NotHeld(f"a sum of {count} numbers")
             return text
-        name, elements = self.name(), places(layout)
-        value = self.value(x, [None if axis is None else axis[elements] for axis in at], layout)
-        where = inside(layout)
+        name, where = self.name(), inside(layout)
+        there = [None if axis is None else axis[places(layout)] for axis in at]
+        joined = self.joined(fn, x, there, layout, f"{name}[i]")
         self.line(f"{kind} {name}[4] = {{{start}, {start}, {start}, {start}}};")
         self.line(
             f"\n#pragma unroll\nfor (int n = 0; n < {len(layout) // TILE}; ++n)\n#pragma unroll\n"
-            f"for (int i = 0; i < 4; ++i) {f'if {where} ' if where else ''}{name}[i] = {struct}::join({name}[i], {value});"
+            f"for (int i = 0; i < 4; ++i) {f'if {where} ' if where else ''}{name}[i] = {joined};"
         )
         pair = f"{struct}::join({name}[2 * r], {name}[2 * r + 1])"
         self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {name}[r] = joined_lanes<{struct}, 4>({pair});")
         return f"{name}[r]"
+
+    def joined(self, fn: str, x: Tensor, at: Coordinates, layout: Layout, before: str) -> str:
+        """C++ of `before` with one number more; a sum of products rounds each once."""
+        is_product = isinstance(x.op, ops.Map) and x.op.fn == "mul" and x not in self.helds and x not in self.nests.roots
+        if fn == "sum" and is_product and x.dtype.name == "float32":
+            return f"fmaf({', '.join(self.value(arg, at, layout) for arg in x.args)}, {before})"
+        return f"{STRUCTS[fn]}::join({before}, {self.value(x, at, layout)})"
 
 
 _PRINTERS: dict[type[Op], Callable[..., str]] = {

@@ -30,9 +30,8 @@ class Piece(NamedTuple):
         """The end of the name of the functions that move it, which are given its size where it is one tile."""
         return "four" if self.size == len(FOURS) else "some"
 
-    @property
-    def arguments(self) -> str:
-        return f"{self.tile}, row, {self.first}" + ("" if self.size == len(FOURS) else f", {self.size}")
+    def arguments(self, row: str) -> str:
+        return f"{self.tile}, {row}, {self.first}" + ("" if self.size == len(FOURS) else f", {self.size}")
 
 
 def layout_of(size: int, starts: Sequence[int] = (), has_fours: bool = True) -> Layout:

@@ -29,23 +29,20 @@ __device__ __forceinline__ void read_some(Fragment<T>& x, int n, const float* co
   }
 }
 
+// Row r of a fragment.
 template <int T>
-__device__ __forceinline__ void write_four(const Fragment<T>& x, int n, float* const (&row)[2],
+__device__ __forceinline__ void write_four(const Fragment<T>& x, int n, int r, float* row,
                                            int first, const Warp& warp) {
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (row[r])
-      *reinterpret_cast<float4*>(row[r] + first + 4 * warp.quad) = make_float4(
-          x.at[n][2 * r], x.at[n][2 * r + 1], x.at[n + 1][2 * r], x.at[n + 1][2 * r + 1]);
-  }
+  *reinterpret_cast<float4*>(row + first + 4 * warp.quad) =
+      make_float4(x.at[n][2 * r], x.at[n][2 * r + 1], x.at[n + 1][2 * r], x.at[n + 1][2 * r + 1]);
 }
 template <int T>
-__device__ __forceinline__ void write_some(const Fragment<T>& x, int n, float* const (&row)[2],
+__device__ __forceinline__ void write_some(const Fragment<T>& x, int n, int r, float* row,
                                            int first, int count, const Warp& warp) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int at = 2 * warp.quad + (i & 1);
-    if (row[i / 2] && at < count) row[i / 2][first + at] = x.at[n][i];
+  for (int i = 0; i < 2; ++i) {
+    const int at = 2 * warp.quad + i;
+    if (at < count) row[first + at] = x.at[n][2 * r + i];
   }
 }
 
@@ -53,79 +50,77 @@ __device__ __forceinline__ void write_some(const Fragment<T>& x, int n, float* c
 
 // Which of eight rows have the place of the row before: these are joined in the warp first, where there are few such runs.
 struct Runs {
-  int to[2];  // -1: none, or another lane joins it
-  bool inside[2], is_joined[2], is_same[2][3];
+  int to[2], run[2], group;  // to: -1: none, or another lane joins it
+  bool inside[2], is_joined[2];
 
-  __device__ Runs(const int64 (&place)[2], int64 size, const Tile& tile, const Warp& warp) {
+  __device__ Runs(const Index& place, const Tile& tile, const Warp& warp) : group(warp.group) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int at = is_inside(place[r], size) ? static_cast<int>(place[r]) : -1;
-      const int before = __shfl_up_sync(kAll, at, 4);
-      const bool is_first = warp.group == 0 || before != at;
+      const int before = __shfl_up_sync(kAll, place.at[r], 4);
+      const bool is_first = warp.group == 0 || before != place.at[r];
       const unsigned firsts = __ballot_sync(kAll, is_first);
       inside[r] = tile.inside[r];
       is_joined[r] = __popc(firsts) <= 4 * 4;
-      to[r] = inside[r] && (is_first || !is_joined[r]) ? at : -1;
-      const int run = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
-#pragma unroll
-      for (int step = 0; step < 3; ++step)
-        is_same[r][step] =
-            __shfl_down_sync(kAll, run, 4 << step) == run && warp.group + (1 << step) < 8;
+      to[r] = inside[r] && (is_first || !is_joined[r]) ? place.at[r] : -1;
+      run[r] = __popc(firsts & (kAll >> (31 - warp.lane)) & (0x11111111u << warp.quad));
     }
   }
 
+  // Whether the row 1, 2 and 4 behind row r is of its run.
+  struct Same {
+    bool is[3];
+    __device__ Same(int run, int group) {
+#pragma unroll
+      for (int step = 0; step < 3; ++step)
+        is[step] = __shfl_down_sync(kAll, run, 4 << step) == run && group + (1 << step) < 8;
+    }
+  };
   // Row r of a lane with those behind it.
   template <class J, class T>
-  __device__ T with_others(T x, T start, int r) const {
+  __device__ T with_others(T x, T start, int r, const Same& same) const {
     x = inside[r] ? x : start;
 #pragma unroll
     for (int step = 0; step < 3; ++step) {
       const T other = __shfl_down_sync(kAll, x, 4 << step);
-      x = J::join(x, is_same[r][step] ? other : start);
+      x = J::join(x, same.is[step] ? other : start);
     }
     return x;
   }
   template <class J, class T>
   __device__ T joined(T x, T start, int r) const {
-    return is_joined[r] ? with_others<J>(x, start, r) : x;
+    return is_joined[r] ? with_others<J>(x, start, r, Same(run[r], group)) : x;
   }
   template <class J, int T>
-  __device__ Fragment<T> joined(Fragment<T> x, float start) const {
+  __device__ void join(Fragment<T>& x, float start, int r) const {
+    if (!is_joined[r]) return;
+    const Same same(run[r], group);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if (!is_joined[r]) continue;
+    for (int n = 0; n < T; ++n) {
 #pragma unroll
-      for (int n = 0; n < T; ++n) {
-#pragma unroll
-        for (int i = 2 * r; i < 2 * r + 2; ++i) x.at[n][i] = with_others<J>(x.at[n][i], start, r);
-      }
+      for (int i = 2 * r; i < 2 * r + 2; ++i)
+        x.at[n][i] = with_others<J>(x.at[n][i], start, r, same);
     }
-    return x;
   }
 };
 
 template <class J, int T>
-__device__ __forceinline__ void join_four(const Fragment<T>& x, int n, float* const (&row)[2],
-                                          int first, const Warp& warp) {
+__device__ __forceinline__ void join_four(const Fragment<T>& x, int n, int r, float* row, int first,
+                                          const Warp& warp) {
+  float* const to = row + first + 4 * warp.quad;
+  if constexpr (J::is_sum) {
+    add_to(to, x.at[n][2 * r], x.at[n][2 * r + 1], x.at[n + 1][2 * r], x.at[n + 1][2 * r + 1]);
+  } else {
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (!row[r]) continue;
-    float* const to = row[r] + first + 4 * warp.quad;
-    if constexpr (J::is_sum) {
-      add_to(to, x.at[n][2 * r], x.at[n][2 * r + 1], x.at[n + 1][2 * r], x.at[n + 1][2 * r + 1]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) join_to<J>(to + i, x.at[n + i / 2][2 * r + i % 2]);
-    }
+    for (int i = 0; i < 4; ++i) join_to<J>(to + i, x.at[n + i / 2][2 * r + i % 2]);
   }
 }
 template <class J, int T>
-__device__ __forceinline__ void join_some(const Fragment<T>& x, int n, float* const (&row)[2],
-                                          int first, int count, const Warp& warp) {
+__device__ __forceinline__ void join_some(const Fragment<T>& x, int n, int r, float* row, int first,
+                                          int count, const Warp& warp) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int at = 2 * warp.quad + (i & 1);
-    if (row[i / 2] && at < count) join_to<J>(row[i / 2] + first + at, x.at[n][i]);
+  for (int i = 0; i < 2; ++i) {
+    const int at = 2 * warp.quad + i;
+    if (at < count) join_to<J>(row + first + at, x.at[n][2 * r + i]);
   }
 }
 
@@ -150,11 +145,11 @@ __device__ __forceinline__ void read_tile(Fragment<T>& x, int n, const float* co
   }
 }
 template <int T, class Where>
-__device__ __forceinline__ void write_tile(const Fragment<T>& x, int n, float* const (&row)[2],
+__device__ __forceinline__ void write_tile(const Fragment<T>& x, int n, int r, float* row,
                                            Where where, int count, const Warp& warp) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int at = 2 * warp.quad + (i & 1);
-    if (row[i / 2] && at < count) row[i / 2][where(at)] = x.at[n][i];
+  for (int i = 0; i < 2; ++i) {
+    const int at = 2 * warp.quad + i;
+    if (at < count) row[where(at)] = x.at[n][2 * r + i];
   }
 }
