@@ -37,6 +37,7 @@ from tensoa.compiler.typed.tensors import Tensor
 _TODAY = Path(INSTRUCTIONS).parent
 KERNELS = [_TODAY / f"{name}.cuh" for name in "rows columns buffers sums reductions layers".split()]
 KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in ("numbers", "products", "lanes", "fragments")]
+_LINE = 128  # bytes of memory that are read together: the weights of each kernel begin with one
 _ONE_BLOCK = 1 << 30  # rows of a block of a kernel that runs once
 #: Rounds of all blocks, up to which rows are few: more would have to wait for each other.
 ROUNDS_OF_FEW = 2
@@ -55,7 +56,7 @@ def generate(
     if changing and deterministic:
         raise NotFused(f"a sum whose bits depend on the order of its rows ({changing[0]!r})")
     result = Generated(_params(program, 0), buffers=[BufferEntry(domain, size) for domain, size in memory.shapes])
-    weights, source, texts = Pool(16), list[str](), list[KernelText]()
+    weights, source, texts = Pool(_LINE), list[str](), list[KernelText]()
     for i, nests in enumerate(memory.stages):
         for tensor in memory.before[i]:
             _set_before(tensor, memory, result, source)

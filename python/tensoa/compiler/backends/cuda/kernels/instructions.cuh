@@ -17,6 +17,17 @@ __device__ __forceinline__ void wait_for_work_before() {
 #endif
 }
 
+// Sixteen bytes of global memory on their way to shared memory, past the registers; and a thread waits for all that it sent for.
+__device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+}
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 // The same pointer, of which the compiler does not know that: what lies there is read again instead of kept in registers.
 __device__ __forceinline__ const char* read_again(const char* from) {
   long long none = 0;

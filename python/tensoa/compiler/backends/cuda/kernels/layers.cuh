@@ -423,10 +423,10 @@ __device__ __forceinline__ Scalar finish(const Scalar& sum, float bias) {
   return {{quad_sum(sum.at[0]) + bias, quad_sum(sum.at[1]) + bias}};
 }
 
-// Brings `bytes` (a multiple of 16) of packed weights into the block's shared memory.
+// Brings `bytes` (a multiple of 16) of packed weights into the block's shared memory: all of them are on their way at a time.
 __device__ __forceinline__ void stage_weights(char* shared, const char* weights, int bytes) {
-  for (int i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
-    reinterpret_cast<uint4*>(shared)[i] = reinterpret_cast<const uint4*>(weights)[i];
-  }
+  for (int i = 16 * threadIdx.x; i < bytes; i += 16 * blockDim.x)
+    copy_to_shared(shared + i, weights + i);
+  wait_for_copies();
   __syncthreads();
 }
