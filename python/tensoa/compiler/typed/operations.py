@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tensoa.compiler.typed.functions import BOOLS, FUNCTIONS, INTEGERS, JOININGS, Array, kind_of
-from tensoa.compiler.typed.tensors import Op, Shape, Size, Tensor, need
+from tensoa.compiler.typed.tensors import BlockSize, Op, Shape, Size, Tensor, need
 from tensoa.dtypes import BOOL, DTYPES, DType
 
 INT32 = DTYPES["int32"]
@@ -301,7 +301,7 @@ class Sort(Op):
         (x,) = args
         need(0 <= self.axis < len(x.shape), "an axis of the argument")
         size = x.shape[self.axis]
-        need(isinstance(size, str) or self.k <= size, f"at most {size} places, got {self.k}")
+        need(isinstance(size, (str, BlockSize)) or self.k <= size, f"at most {size} places, got {self.k}")
         return INT32, (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
 
     def describe(self) -> str:

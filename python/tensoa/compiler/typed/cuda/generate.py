@@ -21,7 +21,8 @@ from tensoa.compiler.typed.cuda.item_form import ItemForm, items_form
 from tensoa.compiler.typed.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_of
 from tensoa.compiler.typed.cuda.products import items_of, operand_of
-from tensoa.compiler.typed.cuda.rows import StagePrinter
+from tensoa.compiler.typed.cuda.stream_lanes import exchanged_bytes
+from tensoa.compiler.typed.cuda.streams import StreamPrinter
 from tensoa.compiler.typed.cuda.target import SM_80, Target
 from tensoa.compiler.typed.functions import JOININGS, start_of
 from tensoa.compiler.typed.passes import is_row_gather
@@ -36,7 +37,7 @@ from tensoa.compiler.typed.tensors import Tensor
 
 _TODAY = Path(INSTRUCTIONS).parent
 KERNELS = [_TODAY / f"{name}.cuh" for name in "rows columns buffers sums reductions layers".split()]
-KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in ("numbers", "products", "lanes", "fragments")]
+KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in "numbers products lanes streams fragments".split()]
 _LINE = 128  # bytes of memory that are read together: the weights of each kernel begin with one
 _ONE_BLOCK = 1 << 30  # rows of a block of a kernel that runs once
 #: Rounds of all blocks, up to which rows are few: more would have to wait for each other.
@@ -145,7 +146,7 @@ class _Form:
     one behind the other.
     """
 
-    def __init__(self, team: Team, printer: StagePrinter, shared_bytes: int, pitch: int) -> None:
+    def __init__(self, team: Team, printer: StreamPrinter, shared_bytes: int, pitch: int) -> None:
         self.team, self.lines, self.shared_bytes = team, printer.lines, shared_bytes
         printer.place_all(pitch, "scratch")
         printer.print_all()
@@ -166,6 +167,7 @@ class _Kernel:
         self.precision, self.clears = precision, clears
         self.fragments = fragments
         self.common = -(-nests.common_bytes // 16) * 16
+        self.streams = [stream for _, stream in nests.streams if stream.room.is_of_lanes]
         self.few = self._few(result)
         self.many = self._many() if self.fragments is None else None
 
@@ -175,14 +177,15 @@ class _Kernel:
         # Neighbouring rows, and the fragments of tensor cores, in different banks of shared memory.
         self.pitch = 4 * (-(-(nests.bytes // 4 - 9) // 32) * 32 + 9) if widest == 4 else 8 * (-(-nests.bytes // 64) * 8 + 1)
         most = max((math.prod(nest.root.inner) for nest in nests.all_nests), default=1)
-        rows = 1 if is_one else self._rows(most)
-        while rows > 1 and rows * self.pitch + self.common > target.shared_bytes:
+        rows = 1 if is_one else target.tile if self.streams else self._rows(most)
+        threads = target.many_threads if self.streams or most * rows >= target.elements else target.threads
+        common = max([self.common, *(exchanged_bytes(one, of_block(rows, threads, is_one)) for one in self.streams)])
+        while rows > 1 and rows * self.pitch + common > target.shared_bytes:
             rows //= 2
-        is_near = rows * self.pitch + self.common <= target.shared_bytes
+        is_near = rows * self.pitch + common <= target.shared_bytes
         self.common_at = -(-rows * self.pitch * is_near // 16) * 16
         self.slot = None if is_near else self._global_scratch(result)
-        threads = target.many_threads if most * rows >= target.elements else target.threads
-        form = self._form(of_block(rows, threads, is_one), self.common_at + self.common, self.pitch)
+        form = self._form(of_block(rows, threads, is_one), self.common_at + common, self.pitch)
         size = form.characters
         if size > target.kernel_characters:
             raise NotFused(
@@ -203,7 +206,7 @@ class _Kernel:
         return form if self.few.characters + form.characters <= self.target.kernel_characters else None
 
     def _form(self, team: Team, shared_bytes: int, pitch: int = 0) -> _Form:
-        printer = StagePrinter(self.nests, self.weights, team, self.memory)
+        printer = StreamPrinter(self.nests, self.weights, team, self.memory)
         printer.precision, printer.target, printer.clears = self.precision, self.target, self.clears
         return _Form(team, printer, shared_bytes, pitch)
 
@@ -226,12 +229,19 @@ class _Kernel:
     def text(self, name: str, weights: int) -> KernelText:
         """`weights`: where those of the kernel begin."""
         rows = self.memory.rows_text(self.nests.stage.rows)
-        is_few = f"rows <= int64{{gridDim.x}} * {self.few.team.rows} * kRoundsOfFew"
+        is_few = f"rows <= int64{{gridDim.x}} * {self.few.team.rows} * kRoundsOfFew{self._more_of_few()}"
         few, many = self._text_of_few(), self._text_of_many() if self.has_many else ""
         body = f"if ({is_few}) {{\n{few}}} else {{\n{many}}}" if many else f"{{\n{few}}}"
         threads = self.few.team.threads
         bounds = f"{threads}, {self._blocks}" if many else str(threads)
         return KernelText(name, bounds, weights, rows, body)
+
+    def _more_of_few(self) -> str:
+        """Where each thread has keys, rows are few until each has a row."""
+        team = self.few.team
+        more = max(1, team.threads // (team.rows * ROUNDS_OF_FEW))
+        keys = [f"{self.memory.rows_text(one.symbol)} >= {team.threads // team.rows * int(one.size)}" for one in self.streams]
+        return f" * ({' || '.join(keys)} ? {more} : 1)" if keys else ""
 
     def _text_of_few(self) -> str:
         team, size = self.few.team, self._near_bytes

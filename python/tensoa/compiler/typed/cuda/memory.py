@@ -11,6 +11,7 @@ from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import elements_of, row_major, width_of
+from tensoa.compiler.typed.schedule.bodies import CACHE, LANES
 from tensoa.compiler.typed.schedule.memory import place
 from tensoa.compiler.typed.schedule.nests import Nest, Nests, nests_of
 from tensoa.compiler.typed.schedule.stages import ONE, Stage, stages_of, symbol_of
@@ -33,7 +34,7 @@ class Memory:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.orders: dict[Tensor, tuple[int, ...]] = {}
-        self.stages = [nests_of(stage, self.orders) for stage in stages_of(program)]
+        self.stages = [nests_of(stage, self.orders, rooms=(LANES, CACHE)) for stage in stages_of(program)]
         self.stored = dict.fromkeys(x for nests in self.stages for x in nests.stage.stored)
         self.clears: dict[int, list[Tensor]] = {i: [] for i in range(len(self.stages))}
         self.before: dict[int, list[Tensor]] = {i: [] for i in range(len(self.stages))}

@@ -123,7 +123,7 @@ class NestPrinter(Expressions):
         store = self.stored(nest, nest.target, self.epilogue(nest))
         lanes = self.lanes(nest, over)
         if lanes == 1:
-            return self.shared(nest.loops, f"{start} {loops_around(over, step)} {store}")
+            return self.shared(nest.loops, f"{start} {self.over_terms(over, step)} {store}")
         elements, terms_count = count_text(nest.loops), count_text(over)
         units = f"{elements} * n"
         unit = f"min(at, {units} * {lanes} - 1) / {lanes}"
@@ -174,6 +174,10 @@ class NestPrinter(Expressions):
         while lanes < WARP and terms >= 4 * lanes and results * lanes < self.team.threads:
             lanes *= 2
         return lanes
+
+    def over_terms(self, over: Sequence[Loop], step: str) -> str:
+        """A step for each term of a sum."""
+        return loops_around(over, step)
 
     def term(self, factors: Sequence[Leaf], struct: str, sum_text: str = "acc") -> str:
         values = [self.value(tensor, index) for tensor, index in factors]

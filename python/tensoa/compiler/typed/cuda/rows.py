@@ -19,9 +19,9 @@ from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, e
 from tensoa.compiler.typed.schedule.nests import Buffer, ItemLoop, Loop, Nest, Nests, StreamLoop, loops_over, reads_of
 from tensoa.compiler.typed.schedule.roots import Reason, added_rows
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
-from tensoa.compiler.typed.schedule.streams import Online, are_rows
+from tensoa.compiler.typed.schedule.streams import are_rows
 from tensoa.compiler.typed.schedule.teams import Team
-from tensoa.compiler.typed.tensors import BlockSize, Tensor
+from tensoa.compiler.typed.tensors import Tensor
 
 
 class Barriers:
@@ -64,7 +64,6 @@ class StagePrinter(ProductPrinter):
         self.lines: list[str] = []
         self.barriers = Barriers(team.is_warp)
         self.clears: Sequence[Tensor] = ()
-        self.blocks = 0  # of keys, for their names
 
     def line(self, text: str) -> None:
         if text:
@@ -165,6 +164,26 @@ class StagePrinter(ProductPrinter):
     def print_items(self, loop: ItemLoop) -> None:
         raise NotImplementedError
 
+    def print_stream(self, stream: StreamLoop) -> None:
+        raise NotImplementedError
+
+    def print_keys(self, nest: Nest) -> str:
+        """A block of the rows that a stream joins."""
+        raise NotImplementedError
+
+    def copied(self, root: Tensor) -> str:
+        """Writes all elements to memory between kernels."""
+        place = self.places[root]
+        loops, index = loops_over(root, place.buffer.order)
+        at = flat(index, place.buffer.strides).text()
+        return self.shared(loops, f"{self.copies[root]}[{at}] = {place.element(at)};")
+
+    def rows_written(self, root: Tensor, to: str) -> str:
+        """Writes the rows of lanes to memory between kernels."""
+        place = self.places[root]
+        sizes = f"{elements_of(root)}, {self.team.rows}, {place.step}, {memory_type(root.dtype)}"
+        return f"{{ constexpr int q = 0; write_rows<{sizes}>({to}, {pitch_of(root)}, {place.pointer}, n); }}"
+
     # -- columns
 
     def column(self, op: ops.Column, at: str, row: str) -> str:
@@ -256,95 +275,6 @@ class StagePrinter(ProductPrinter):
         gathers = added_rows(nest.root)
         value = " + ".join(self.far_number(one, nest.index) for one in gathers)
         return self.whole_rows(nest, gathers) or self.shared(nest.loops, self.stored(nest, nest.target, value))
-
-    # -- all other rows, in blocks
-
-    def print_stream(self, stream: StreamLoop) -> None:
-        rows, most = self.memory.rows_text(stream.symbol), int(stream.size)
-        outer, self.nests.roots = self.nests.roots, stream.roots
-        copies, self.copies = self.copies, {}  # when all blocks are done
-        for result in stream.results:
-            buffer = self.nests.buffers[result]
-            self.line(self.barriers.before([], [buffer]))
-            self.line(f"{{ {self.filled(result, self.start(result))} }}")
-        self.line(self.barriers.wait)
-        self.line(f"for (int64 key = 0; key < {rows}; key += {most}) {{")
-        self.line(f"[[maybe_unused]] const int keys = static_cast<int>(min(int64{{{most}}}, {rows} - key));")
-        for nest in stream.nests:
-            if are_rows(nest.root):
-                self.line(self.keys_text(nest))
-        self.barriers.clear()
-        for nest in stream.nests:
-            self.print_nest(nest)
-        self.barriers.clear()
-        self.line(f"{self.barriers.wait} }}")
-        self.nests.roots = outer
-        for result, found in stream.online.items():
-            if not found.softmax.is_safe:
-                self.line(f"if ({rows} > 0) {{ {self.end(result, found)} }}")
-        self.line(self.barriers.wait)
-        self.copies = copies
-        for root in copies:
-            if any(self.nests.buffers.get(root) is self.nests.buffers[result] for result in stream.results):
-                self.line(f"{{ {self.copied(root)} }}")
-
-    def start(self, result: Tensor) -> str:
-        """What there is before the first block."""
-        if isinstance(result.op, ops.Sort):
-            return "-1"
-        if isinstance(result.op, ops.Gather):
-            return f"nothing<{type_of(result.dtype)}>()"
-        return literal(start_of(getattr(result.op, "fn", "sum"), result.dtype), result.dtype)
-
-    def filled(self, result: Tensor, value: str) -> str:
-        place = self.places[result]
-        loops, index = loops_over(result, place.buffer.order)
-        return self.shared(loops, self.written(place.buffer.root, flat(index, place.buffer.strides).text(), value))
-
-    def copied(self, root: Tensor) -> str:
-        """Writes all elements to memory between kernels."""
-        place = self.places[root]
-        loops, index = loops_over(root, place.buffer.order)
-        at = flat(index, place.buffer.strides).text()
-        return self.shared(loops, f"{self.copies[root]}[{at}] = {place.element(at)};")
-
-    def rows_written(self, root: Tensor, to: str) -> str:
-        """Writes the rows of lanes to memory between kernels."""
-        place = self.places[root]
-        sizes = f"{elements_of(root)}, {self.team.rows}, {place.step}, {memory_type(root.dtype)}"
-        return f"{{ constexpr int q = 0; write_rows<{sizes}>({to}, {pitch_of(root)}, {place.pointer}, n); }}"
-
-    def end(self, result: Tensor, found: Online) -> str:
-        """NaN where all scores are -infinity, as exp(-infinity + infinity) is."""
-        largest, kind = found.softmax.largest, type_of(result.dtype)
-        place, other = self.places[result], self.places[largest]
-        loops, index = loops_over(result, place.buffer.order)
-        of_largest = other.at([None if isinstance(result.shape[i], str) else index[i] for i in found.places])
-        low = literal(float("-inf"), result.dtype)
-        store = self.written(place.buffer.root, flat(index, place.buffer.strides).text(), f"nothing<{kind}>()")
-        return self.shared(loops, f"if ({other.pointer}[{of_largest.text()}] == {low}) {{ {store} }}")
-
-    def keys_text(self, nest: Nest) -> str:
-        """The pointer to a block of keys."""
-        (x,), kind, buffer = nest.root.args, memory_type(nest.root.dtype), nest.buffer
-        name = f"keys{self.blocks}"
-        self.blocks += 1
-        self.places[nest.root] = Place(name, buffer)
-        if buffer.pitch:
-            buffer.pitch = pitch_of(x)
-            return f"[[maybe_unused]] const {kind}* const {name} = {self.buffer_of(x)} + key * {buffer.pitch};"
-        return f"[[maybe_unused]] {kind}* const {name} = reinterpret_cast<{kind}*>(common + {buffer.offset});"
-
-    def print_keys(self, nest: Nest) -> str:
-        """Planes of columns are copied, next to each other."""
-        (x,), buffer = nest.root.args, nest.buffer
-        if buffer.pitch:
-            return ""
-        assert isinstance(x.op, ops.Column)
-        loops = [Loop("i", elements_of(x)), Loop("j", BlockSize(int(nest.root.shape[0])))]
-        to = f"{self.places[nest.root].pointer}[i * {int(nest.root.shape[0])} + j]"
-        body = f"{decoded(loops, 'at')} {to} = {self.column(x.op, 'i', 'key + j')};"
-        return f"for (int at = thread; at < {count_text(loops)}; at += kThreads) {{ {body} }}"
 
     # -- the end of a stage
 

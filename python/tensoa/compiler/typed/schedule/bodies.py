@@ -2,17 +2,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which streams of a stage share a loop over blocks of keys, and what is calculated in it for each block."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.passes import is_constant
 from tensoa.compiler.typed.schedule.addresses import elements_of, width_of
 from tensoa.compiler.typed.schedule.roots import Reason, Roots, roots_of
 from tensoa.compiler.typed.schedule.stages import Stage, own_args
 from tensoa.compiler.typed.schedule.streams import Blocks, Online, factor_of, is_stream, online, rescaling, symbol_of_keys
 from tensoa.compiler.typed.tensors import BlockSize, Tensor
 
-SIZES = (64, 32, 16, 8)  # of blocks
-_BYTES = 640  # of the values of a block, for an own row: those of a tile lie in the first level of the cache
+_WEIGHTS = 64  # of a layer, at most, that each lane multiplies by itself
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where the values of a block lie, for an own row: up to `bytes` in blocks of one of these `sizes`. `is_of_lanes`: in the
+    registers of a lane, with what is read and with what there is of the blocks before.
+    """
+
+    sizes: tuple[int, ...]
+    bytes: int
+    is_of_lanes: bool = False
+
+    def holds(self, body: "Body") -> bool:
+        reasons, results = body.roots.reasons, list(body.results.values())
+        if self.is_of_lanes:
+            inner = [root for root in body.roots.inner.values() if isinstance(root.op, ops.Contract)]
+            weights = [arg for root in inner for arg in root.args if is_constant(arg)]
+            roots = [root for root in reasons if not isinstance(root.op, ops.Sort)]  # of the largest, few lie there
+            return sum(map(elements_of, weights)) <= _WEIGHTS and _bytes(roots) <= self.bytes
+        least = max((root.op.k for root in results if isinstance(root.op, ops.Sort)), default=1)
+        made = [root for root, reason in reasons.items() if reason not in (Reason.EARLIER, Reason.KEYS)]
+        return int(body.size) // 2 < least or _bytes(root for root in made if root not in results) <= self.bytes
+
+
+def _bytes(roots: Iterable[Tensor]) -> int:
+    return sum(elements_of(root) * width_of(root.dtype) for root in roots)
+
+
+#: Those of a tile lie in the first level of the cache.
+CACHE = Room((64, 32, 16, 8), 640)
+LANES = Room((4, 2, 1), 2048, True)
 
 
 @dataclass
@@ -29,6 +61,7 @@ class Body:
     """A block: `results` of each stream, the `stage` that makes them, and what there was before the block is multiplied by."""
 
     size: BlockSize
+    room: Room
     results: dict[Tensor, Tensor]
     factors: dict[Tensor, Tensor]
     stage: Stage
@@ -82,19 +115,17 @@ class Order:
         return self.groups[self.before[stream], symbol_of_keys(stream)]
 
 
-def body_of(group: Group, stage: Stage) -> Body:
-    """In the largest blocks whose values lie in fast memory."""
-    least = max((stream.op.k for stream in group.streams if isinstance(stream.op, ops.Sort)), default=1)
-    for size in SIZES:
-        body = _body(group, stage, BlockSize(size))
-        made = [root for root, reason in body.roots.reasons.items() if reason not in (Reason.EARLIER, Reason.KEYS)]
-        bytes_ = sum(elements_of(root) * width_of(root.dtype) for root in made if root not in body.results.values())
-        if bytes_ <= _BYTES or size // 2 < least or size == SIZES[-1]:
-            break
+def body_of(group: Group, stage: Stage, rooms: Sequence[Room]) -> Body:
+    """In the largest blocks that the first of `rooms` with room for one holds; else in the least that the last one has."""
+    for room in rooms:
+        for size in room.sizes:
+            body = _body(group, stage, BlockSize(size), room)
+            if room.holds(body):
+                return body
     return body
 
 
-def _body(group: Group, stage: Stage, size: BlockSize) -> Body:
+def _body(group: Group, stage: Stage, size: BlockSize, room: Room) -> Body:
     scales = {found.softmax.largest: rescaling(found.softmax) for found in group.online.values()}
     results, leaves, factors = {}, dict[Tensor, None](), {}
     blocks = Blocks(size)
@@ -114,7 +145,7 @@ def _body(group: Group, stage: Stage, size: BlockSize) -> Body:
     order += [one for stream in group.online for one in (factors[stream], results[stream])]
     inner = Stage(stage.rows, stage.level, _values(order, leaves), set(leaves), kept=[*results.values(), *factors.values()])
     roots = roots_of(inner)
-    return Body(size, results, factors, inner, roots)
+    return Body(size, room, results, factors, inner, roots)
 
 
 def _values(targets: list[Tensor], leaves: dict[Tensor, None]) -> list[Tensor]:

@@ -43,8 +43,12 @@ def place(nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor 
         used = overwritten(nest)
         if used is not None and nests.buffers[used].last == time:
             nests.buffers[used].last -= 1
-    nests.bytes = _first_fit([one for one in owner.values() if one.root not in kept and not one.is_common])
-    nests.common_bytes = _first_fit([one for one in owner.values() if one.is_common and not one.pitch])
+    of_lanes = [one for _, stream in nests.streams if stream.room.is_of_lanes for one in stream.nests if one.stream is None]
+    others = {id(nest.buffer) for nest in everything if not any(nest is one for one in of_lanes)}
+    registers = {id(nest.buffer) for nest in of_lanes} - others
+    placed = [one for one in owner.values() if one.root not in kept and id(one) not in registers]
+    nests.bytes = _first_fit([one for one in placed if not one.is_common])
+    nests.common_bytes = _first_fit([one for one in placed if one.is_common and not one.pitch])
 
 
 def _first_fit(buffers: list[Buffer]) -> int:

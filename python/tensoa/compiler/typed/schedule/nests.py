@@ -12,7 +12,7 @@ from tensoa.compiler.typed.operations import axis, is_constant
 from tensoa.compiler.typed.passes import is_row_gather, is_selection, joined_rows
 from tensoa.compiler.typed.schedule import items
 from tensoa.compiler.typed.schedule.addresses import Linear, base_of, flat, pitch_of, row_major, variable, width_of
-from tensoa.compiler.typed.schedule.bodies import Group, Order, body_of
+from tensoa.compiler.typed.schedule.bodies import CACHE, Group, Order, Room, body_of
 from tensoa.compiler.typed.schedule.reads import leaves
 from tensoa.compiler.typed.schedule.roots import Reason, Roots, roots_of
 from tensoa.compiler.typed.schedule.stages import Stage, users_of
@@ -95,6 +95,7 @@ class StreamLoop:
 
     symbol: str
     size: BlockSize
+    room: Room
     results: list[Tensor]
     online: dict[Tensor, Online]
     nests: list[Nest] = field(default_factory=list)
@@ -202,9 +203,11 @@ def loops_over(tensor: Tensor, order: tuple[int, ...]) -> tuple[tuple[Loop, ...]
     return loops, index
 
 
-def nests_of(stage: Stage, orders: Orders, groups: Sequence[items.Group] = ()) -> Nests:
+def nests_of(
+    stage: Stage, orders: Orders, groups: Sequence[items.Group] = (), rooms: Sequence[Room] = (CACHE,)
+) -> Nests:  # fmt: skip
     """The loop nests of a stage. `orders`: of the axes of what is in memory between stages; this stage adds its own. `groups`:
-    of items of its rows.
+    of items of its rows. `rooms`: where the values of blocks of keys may lie.
     """
     order = Order(stage)
     found = Nests(stage, roots_of(stage))
@@ -223,7 +226,7 @@ def nests_of(stage: Stage, orders: Orders, groups: Sequence[items.Group] = ()) -
         elif is_made and is_stream(root) and root not in done:
             streams = order.group_of(root)
             done.update(streams.streams)
-            found.nests.append(_stream(found, streams, orders))
+            found.nests.append(_stream(found, streams, orders, rooms))
         elif not is_made or not (is_stream(root) or is_selection(root)):
             found.nests += _nests(found, root, orders, homes, stage)
     return found
@@ -258,11 +261,11 @@ def _items(found: Nests, group: items.Group, orders: Orders, homes: Homes) -> It
     return loop
 
 
-def _stream(found: Nests, group: Group, orders: Orders) -> StreamLoop:
+def _stream(found: Nests, group: Group, orders: Orders, rooms: Sequence[Room]) -> StreamLoop:
     """The nests of a block. What it reads of its own row has its nests before."""
-    body = body_of(group, found.stage)
+    body = body_of(group, found.stage, rooms)
     own = [root for root in body.roots.reasons if root not in body.stage.earlier]
-    made = StreamLoop(group.symbol, body.size, list(group.streams), group.online)
+    made = StreamLoop(group.symbol, body.size, body.room, list(group.streams), group.online)
     for stream in group.streams:
         found.buffers[stream] = found.buffers[body.results[stream]] = Buffer(stream, orders[stream])
         if isinstance(stream.op, ops.Sort):

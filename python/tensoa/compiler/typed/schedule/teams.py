@@ -14,6 +14,7 @@ class Reason(Enum):
     ONCE = "it is calculated once"
     FEW = "few rows: all threads of a block share the elements of some, so that one row is ready soon"
     MANY = "many rows: each lane of a warp has its own, so that no lane waits for others and addresses are the same for all"
+    LANE = "rows that join keys: each lane has a share of the keys, and what there is so far lies in its registers"
     WIDE = "many wide rows: lanes of a warp share one, so that fast memory holds more warps"
 
 
@@ -45,6 +46,11 @@ class Team:
 def of_block(rows: int, threads: int, is_one: bool) -> Team:
     """The team that a block of threads is."""
     return Team(rows, threads, 1, 1, 0, Reason.ONCE if is_one else Reason.FEW)
+
+
+def of_lane() -> Team:
+    """A thread with rows and keys of its own."""
+    return Team(1, 1, 1, 1, 0, Reason.LANE)
 
 
 def of_warps(row_bytes: int, common_bytes: int, threads: int, memory: int) -> Team | None:

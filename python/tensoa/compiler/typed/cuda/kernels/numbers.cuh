@@ -457,25 +457,3 @@ __device__ __forceinline__ int rank_of(const T* x, int step, int size, int i, bo
   for (int j = 0; j < size; ++j) rank += is_before(x[j * step], j, mine, i, is_largest) && j != i;
   return rank;
 }
-// Joins `count` numbers, from row `first` on, to the K that were found so far and their places; -1: none was.
-template <int K, class T>
-__device__ __forceinline__ void select(int* places, int ps, T* numbers, int ns, const T* x, int xs,
-                                       int count, int64 first, bool is_largest) {
-  int found = K;
-  while (found > 0 && places[(found - 1) * ps] < 0) --found;
-  for (int j = 0; j < count; ++j) {
-    const T mine = x[j * xs];
-    const int place = static_cast<int>(first) + j;
-    const auto goes_before = [&](int i) {
-      return is_before(mine, place, numbers[i * ns], places[i * ps], is_largest);
-    };
-    if (found == K && !goes_before(K - 1)) continue;
-    int i = found < K ? found++ : K - 1;
-    for (; i > 0 && goes_before(i - 1); --i) {
-      numbers[i * ns] = numbers[(i - 1) * ns];
-      places[i * ps] = places[(i - 1) * ps];
-    }
-    numbers[i * ns] = mine;
-    places[i * ps] = place;
-  }
-}
