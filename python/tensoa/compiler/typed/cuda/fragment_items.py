@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import memory_type
 from tensoa.compiler.typed.cuda.fragment_layers import LayerPrinter
 from tensoa.compiler.typed.cuda.fragments import Held, NotHeld, coordinates
@@ -15,7 +16,7 @@ from tensoa.compiler.typed.cuda.products import ProductPrinter
 from tensoa.compiler.typed.cuda.rows import StagePrinter
 from tensoa.compiler.typed.cuda.target import Target
 from tensoa.compiler.typed.functions import Array
-from tensoa.compiler.typed.schedule.addresses import Linear, elements_of, variable
+from tensoa.compiler.typed.schedule.addresses import Linear, base_of, elements_of, variable
 from tensoa.compiler.typed.schedule.items import Axes, Given
 from tensoa.compiler.typed.schedule.nests import ItemLoop, Loop, Nest
 from tensoa.compiler.typed.tensors import Tensor
@@ -63,14 +64,29 @@ const Tile tile(unit, {count} * n, warp);
             each = [f"{name}[r][{int(offset)}]" for offset in offsets]
             return self.unpacked(root, [f"({one} != 0)" if root.dtype.is_bool else one for one in each])
         is_aligned = self.is_aligned(x, first)
-        layout = self.own_layout(root)
-        if not (is_aligned and (np.diff(offsets) == 1).all()):
+        layout, order = self.own_layout(root), np.argsort(offsets)
+        if is_aligned and (np.diff(offsets[order]) == 1).all() and self.is_only_summed(root):
+            layout = tuple(int(order[e]) if e >= 0 else -1 for e in layout)
+        elif not (is_aligned and (np.diff(offsets) == 1).all()):
             layout = layout_of(elements_of(root), sorted(self.starts.get(root, ())), False)
         held = Held(self.name(), layout, True)
         self.noted(held)
         self.line(f"Fragment<{held.tiles}> {held.name};")
         self.moved_by_tiles("read", held, name, offsets, is_aligned)
         return held
+
+    def is_only_summed(self, root: Tensor) -> bool:
+        """Whether its elements may lie in any order: sums read them, or functions of them and of constants that sums read."""
+        todo = [root]
+        for value in todo:
+            for user in self.nests.stage.values:
+                bases = [base_of(arg) for arg in user.args]
+                if value not in bases or isinstance(user.op, ops.Reduce):
+                    continue
+                if not isinstance(user.op, (ops.Map, ops.Cast)) or any(one.rows and one is not value for one in bases):
+                    return False
+                todo.append(user)
+        return root not in self.starts
 
     def written(self, nest: Nest) -> None:
         group, root = self.loop.group, nest.root

@@ -8,6 +8,7 @@ lanes of its row. Views and functions without memory are read element by element
 known when the code is written, so that tiles are renamed, or else numbers move between lanes.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -184,6 +185,8 @@ class FragmentPrinter:
             return self.joined_parts(root)
         if nest is not None and nest.inner is not None:
             return self.summed(nest)
+        if isinstance(root.op, ops.Sort):
+            return self.ordered(root, root.op)
         if nest is not None and nest.reason is Reason.ROWS:
             for gather in added_rows(root):
                 self.held(gather)
@@ -204,10 +207,21 @@ class FragmentPrinter:
 
     def function(self, root: Tensor) -> Held:
         """What has no kind of its own."""
+        layout = self.narrow_layout(root)
+        if layout is not None:
+            return self.in_layout(root, layout)
         if self.is_unpacked(root):
             each = range(elements_of(root))
             return self.unpacked(root, [self.value(root, coordinates(root, np.array([e])), None, True) for e in each])
         return self.in_layout(root, self.layout_for(root, True) or self.own_layout(root))
+
+    def narrow_layout(self, root: Tensor) -> Layout | None:
+        """That of a narrow value which goes on as a fragment: half of what lanes would calculate, if all had all numbers."""
+        if root.dtype.name != "float32" or not UNPACKED // 2 < elements_of(root) <= UNPACKED:
+            return None
+        users = [value for value in self.nests.stage.values if any(base_of(arg) is root for arg in value.args)]
+        is_of_functions = all(isinstance(value.op, (ops.Map, ops.Cast, ops.Reduce, ops.Sort)) for value in users)
+        return self.layout_for(root, True) if is_of_functions else None
 
     def in_layout(self, tensor: Tensor, layout: Layout) -> Held:
         return self.fragment(layout, self.value(tensor, coordinates(tensor, places(layout)), layout, True))
@@ -379,12 +393,38 @@ class FragmentPrinter:
     def layer(self, nest: Nest, inner: Tensor) -> Held:
         raise NotImplementedError
 
+    # ---- orders
+
+    def ordered(self, root: Tensor, op: ops.Sort) -> Held:
+        """The order of few numbers, which each lane of a row has."""
+        (x,), places = root.args, coordinates(root, np.arange(elements_of(root)))
+        size, kind = x.shape[op.axis], type_of(x.dtype)
+        if not isinstance(size, int) or max(size, elements_of(root)) > MOST_UNPACKED:
+            raise NotHeld(f"an order that each lane of a row would find ({root!r})")
+        held, is_largest = Held(self.name()), str(op.is_largest).lower()
+        self.line(f"int {held.name}[{elements_of(root)}][2];")
+        for e in range(elements_of(root)):
+            at = [None if one is None else one[e : e + 1] for one in places]
+            if at[op.axis] != 0:  # an order is made where its first place is
+                continue
+            numbers = [self.value(x, [*at[: op.axis], np.array([j]), *at[op.axis + 1 :]], None) for j in range(size)]
+            step = math.prod(n for n in root.shape[op.axis + 1 :] if isinstance(n, int))
+            self.line(
+                f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) {{ const {kind} x[] = {{{', '.join(numbers)}}}; "
+                f"const auto order = order_of<{op.k}>(x, {is_largest});\n#pragma unroll\n"
+                f"for (int j = 0; j < {op.k}; ++j) {held.name}[{e} + j * {step}][r] = order.places[j]; }}"
+            )
+        return held
+
     def reduced(self, tensor: Tensor) -> Held:
         op, (x,) = tensor.op, tensor.args
         assert isinstance(op, ops.Reduce)
         inner_axes = [i for i, size in enumerate(x.shape) if not isinstance(size, str)]
         kept = [i for i in inner_axes if i not in op.axes]
         terms = list(np.ndindex(*(size for i in op.axes if isinstance(size := x.shape[i], int))))
+        found = self.reduced_by_tiles(tensor, op, kept, terms)
+        if found is not None:
+            return found
         sums = []
         for e in range(elements_of(tensor)):
             of_kept = np.unravel_index(e, tensor.inner) if tensor.inner else ()
@@ -395,6 +435,28 @@ class FragmentPrinter:
                 at[i] = np.array([term[place] for term in terms])
             sums.append(self.sum_of(x, at, len(terms), op.fn))
         return self.unpacked(tensor, sums)
+
+    def reduced_by_tiles(
+        self, tensor: Tensor, op: ops.Reduce, kept: Sequence[int], terms: Sequence[tuple[int, ...]]
+    ) -> Held | None:
+        """Sums of whole tiles, where each term of the results is in tiles of its own."""
+        (x,), layout = tensor.args, self.own_layout(tensor)
+        if self.is_unpacked(tensor):
+            return None
+        of_kept = np.unravel_index(places(layout), tensor.inner)
+        ats = []
+        for term in terms:
+            numbers = dict(zip(kept, of_kept)) | {i: np.full(len(layout), number) for i, number in zip(op.axes, term)}
+            ats.append([numbers.get(i) for i in range(len(x.shape))])
+        reads = [(self.held(leaf).layout, read) for at in ats for leaf, read in self.leaves(x, at)]
+        if not all(own is not None and len(read) == len(layout) and sources_of(read, layout, own) for own, read in reads):
+            return None
+        struct = STRUCTS[op.fn]
+        held = self.fragment(layout, self.value(x, ats[0], layout))
+        for at in ats[1:]:
+            joined = f"{struct}::join({held.name}.at[n][i], {self.value(x, at, layout)})"
+            held = self.fragment(layout, joined)
+        return held
 
     def sum_of(self, x: Tensor, at: Coordinates, count: int, fn: str) -> str:
         """Of `count` terms, in C++ of r."""

@@ -21,7 +21,7 @@ from tensoa.compiler.typed.cuda.item_form import ItemForm, items_form
 from tensoa.compiler.typed.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_of
 from tensoa.compiler.typed.cuda.products import items_of, operand_of
-from tensoa.compiler.typed.cuda.stream_lanes import exchanged_bytes
+from tensoa.compiler.typed.cuda.stream_lanes import exchanged_bytes, rows_of_team
 from tensoa.compiler.typed.cuda.streams import StreamPrinter
 from tensoa.compiler.typed.cuda.target import SM_80, Target
 from tensoa.compiler.typed.functions import JOININGS, start_of
@@ -177,7 +177,7 @@ class _Kernel:
         # Neighbouring rows, and the fragments of tensor cores, in different banks of shared memory.
         self.pitch = 4 * (-(-(nests.bytes // 4 - 9) // 32) * 32 + 9) if widest == 4 else 8 * (-(-nests.bytes // 64) * 8 + 1)
         most = max((math.prod(nest.root.inner) for nest in nests.all_nests), default=1)
-        rows = 1 if is_one else target.tile if self.streams else self._rows(most)
+        rows = 1 if is_one else rows_of_team(self.streams) if self.streams else self._rows(most)
         threads = target.many_threads if self.streams or most * rows >= target.elements else target.threads
         common = max([self.common, *(exchanged_bytes(one, of_block(rows, threads, is_one)) for one in self.streams)])
         while rows > 1 and rows * self.pitch + common > target.shared_bytes:

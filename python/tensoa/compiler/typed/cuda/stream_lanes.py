@@ -22,6 +22,9 @@ from tensoa.compiler.typed.schedule.streams import Previous, are_rows
 from tensoa.compiler.typed.schedule.teams import WARP, Team, of_lane
 from tensoa.compiler.typed.tensors import Tensor, in_order
 
+LANES_OF_ROWS = 8  # of a warp; the others have other keys
+SHARED_NUMBERS = 16  # of a key, from which on two rows of a lane share what it reads
+
 
 @dataclass(frozen=True)
 class Split:
@@ -37,8 +40,14 @@ class Split:
 
 
 def split_of(team: Team) -> Split:
-    each = 2 if team.rows == 16 and not team.is_warp else 1
+    each = max(1, team.rows // LANES_OF_ROWS) if not team.is_warp else 1
     return Split(team.rows // each, each, 1 if team.is_warp else team.threads // WARP)
+
+
+def rows_of_team(streams: Sequence[StreamLoop]) -> int:
+    """Of a block: two of a lane where so much is read of keys that more rows should share it."""
+    read = [sum(elements_of(nest.root) for nest in one.nests if are_rows(nest.root)) // int(one.size) for one in streams]
+    return LANES_OF_ROWS * (2 if max(read) >= SHARED_NUMBERS else 1)
 
 
 def exchanged_bytes(stream: StreamLoop, team: Team) -> int:

@@ -25,32 +25,45 @@ __device__ __forceinline__ void read_row(T* to, const T* from) {
   }
 }
 
-// Joins a number and its place to the first K, and their places; -1: there is none.
-template <int K, class T>
-__device__ __forceinline__ void insert(int* places, int ps, T* numbers, int ns, int place, T x,
+// Whether x comes before y, which has place `other` (-1: none is there), and is not behind x by its place.
+template <class T>
+__device__ __forceinline__ bool is_ahead(T x, bool is_nan, T y, int other, bool is_largest) {
+  return other < 0 || (is_largest ? x > y || (is_nan && y == y) : !is_nan && !(x >= y));
+}
+// Joins a number and its place to the first K, and their places. Returns whether it is one of them. `IsLast`: its place is
+// behind all of theirs.
+template <int K, bool IsLast, class T>
+__device__ __forceinline__ bool insert(int* places, int ps, T* numbers, int ns, int place, T x,
                                        bool is_largest) {
   constexpr int kUnrolled = K <= 16 ? K : 1;
-  const int last = places[(K - 1) * ps];
-  if (last >= 0 && !is_before(x, place, numbers[(K - 1) * ns], last, is_largest)) return;
+  const bool is_nan = x != x;
+  const auto goes_before = [&](int i) {
+    const int other = places[i * ps];
+    const T y = numbers[i * ns];
+    if constexpr (IsLast) return is_ahead(x, is_nan, y, other, is_largest);
+    return other < 0 || is_before(x, place, y, other, is_largest);
+  };
+  if (!goes_before(K - 1)) return false;
   bool is_there = false;  // once it is, those behind it move on
 #pragma unroll kUnrolled
   for (int i = 0; i < K; ++i) {
+    is_there = is_there || goes_before(i);
     const int other = places[i * ps];
     const T y = numbers[i * ns];
-    is_there = is_there || other < 0 || is_before(x, place, y, other, is_largest);
     places[i * ps] = is_there ? place : other;
     numbers[i * ns] = is_there ? x : y;
     place = is_there ? other : place;
     x = is_there ? y : x;
   }
+  return true;
 }
-// Joins `count` numbers, from row `first` on.
+// Joins `count` numbers, from row `first` on, which is behind those before.
 template <int K, class T>
 __device__ __forceinline__ void select(int* places, int ps, T* numbers, int ns, const T* x, int xs,
                                        int count, int64 first, bool is_largest) {
 #pragma unroll
   for (int j = 0; j < count; ++j)
-    insert<K>(places, ps, numbers, ns, static_cast<int>(first) + j, x[j * xs], is_largest);
+    insert<K, true>(places, ps, numbers, ns, static_cast<int>(first) + j, x[j * xs], is_largest);
 }
 // Joins the first K of other rows.
 template <int K, class T>
@@ -60,7 +73,26 @@ __device__ __forceinline__ void join_selected(int* places, int ps, T* numbers, i
   constexpr int kUnrolled = K <= 16 ? K : 1;
 #pragma unroll kUnrolled
   for (int i = 0; i < K; ++i) {
-    if (other_places[i * ops] < 0) break;
-    insert<K>(places, ps, numbers, ns, other_places[i * ops], other_numbers[i * ons], is_largest);
+    const int place = other_places[i * ops];
+    if (place < 0) break;
+    if (!insert<K, false>(places, ps, numbers, ns, place, other_numbers[i * ons], is_largest))
+      break;
   }
+}
+// The first K of N numbers.
+template <int K, class T>
+struct Order {
+  int places[K];
+  T numbers[K];
+};
+template <int K, int N, class T>
+__device__ __forceinline__ Order<K, T> order_of(const T (&x)[N], bool is_largest) {
+  Order<K, T> order;
+#pragma unroll
+  for (int i = 0; i < K; ++i) {
+    order.places[i] = -1;
+    order.numbers[i] = x[0];
+  }
+  select<K>(order.places, 1, order.numbers, 1, x, 1, N, 0, is_largest);
+  return order;
 }
