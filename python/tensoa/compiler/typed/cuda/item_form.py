@@ -18,8 +18,10 @@ from tensoa.compiler.typed.cuda.memory import Memory
 from tensoa.compiler.typed.cuda.near_weights import NearWeights
 from tensoa.compiler.typed.cuda.rows import StagePrinter
 from tensoa.compiler.typed.cuda.target import Target
+from tensoa.compiler.typed.cuda.units import UnitPrinter
 from tensoa.compiler.typed.schedule.items import grouped
-from tensoa.compiler.typed.schedule.nests import ItemLoop, Nests, nests_of
+from tensoa.compiler.typed.schedule.joined import join_nests
+from tensoa.compiler.typed.schedule.nests import ItemLoop, Nests, UnitLoop, nests_of, reads_of
 from tensoa.compiler.typed.schedule.stages import ONE
 from tensoa.compiler.typed.schedule.teams import WARP, of_block
 from tensoa.compiler.typed.tensors import Tensor
@@ -44,6 +46,13 @@ class ItemStage(StagePrinter):
         for root in copied:
             self.at_the_end([root])
             self.line(f"{{ {self.copied(root)} }}")
+
+
+    def print_units(self, loop: UnitLoop) -> None:
+        buffers = [self.nests.buffers[root] for nest in loop.nests for root in reads_of(nest, self.nests.roots)]
+        reads = [one for one in buffers if one.root not in self.nests.stage.earlier and not one.units]
+        self.line(self.barriers.before(reads, [nest.buffer for nest in loop.nests if not nest.buffer.units]))
+        self.line(f"{{ {self.shared(loop.loops, UnitPrinter(self, loop).text())} }}")
 
 
 class ItemForm:
@@ -163,6 +172,7 @@ def items_form(nests: Nests, memory: Memory, precision: str, target: Target, cle
             return None
         orders = {tensor: order for tensor, order in memory.orders.items() if tensor in memory.stored}
         found = nests_of(stage, orders, groups)
+        join_nests(found)
         memory.place(found)
         try:
             form = ItemForm(found, memory, precision, target, clears)

@@ -16,7 +16,7 @@ from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Output
 from tensoa.compiler.typed.schedule.addresses import Indices, Linear, applied, elements_of, flat, row_major, through, width_of
-from tensoa.compiler.typed.schedule.nests import Buffer, ItemLoop, Loop, Nest, Nests, StreamLoop, loops_over, reads_of
+from tensoa.compiler.typed.schedule.nests import Buffer, ItemLoop, Loop, Nest, Nests, StreamLoop, UnitLoop, loops_over, reads_of
 from tensoa.compiler.typed.schedule.roots import Reason, added_rows
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
 from tensoa.compiler.typed.schedule.streams import are_rows
@@ -112,6 +112,8 @@ class StagePrinter(ProductPrinter):
                 self.print_stream(nest)
             elif isinstance(nest, ItemLoop):
                 self.print_items(nest)
+            elif isinstance(nest, UnitLoop):
+                self.print_units(nest)
             else:
                 self.print_nest(nest)
         for tensor, to in copies.items() if self.team.is_warp else ():
@@ -162,6 +164,9 @@ class StagePrinter(ProductPrinter):
         return self.print_map(nest)
 
     def print_items(self, loop: ItemLoop) -> None:
+        raise NotImplementedError
+
+    def print_units(self, loop: UnitLoop) -> None:
         raise NotImplementedError
 
     def print_stream(self, stream: StreamLoop) -> None:

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.expressions import Place, literal, memory_type, type_of
 from tensoa.compiler.typed.cuda.memory import pitch_of
-from tensoa.compiler.typed.cuda.nests import STRUCTS, NestPrinter
+from tensoa.compiler.typed.cuda.nests import STRUCTS
 from tensoa.compiler.typed.cuda.rows import StagePrinter
+from tensoa.compiler.typed.cuda.units import ThreadPrinter, unrolled
 from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.schedule.addresses import elements_of, width_of
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, StreamLoop
 from tensoa.compiler.typed.schedule.roots import Reason, Roots
 from tensoa.compiler.typed.schedule.streams import Previous, are_rows
-from tensoa.compiler.typed.schedule.teams import WARP, Team, of_lane
+from tensoa.compiler.typed.schedule.teams import WARP, Team
 from tensoa.compiler.typed.tensors import Tensor, in_order
 
 LANES_OF_ROWS = 8  # of a warp; the others have other keys
@@ -57,24 +58,17 @@ def exchanged_bytes(stream: StreamLoop, team: Team) -> int:
     return split.warps // 2 * split.rows * size
 
 
-class LanePrinter(StagePrinter):
+class LanePrinter(ThreadPrinter):
     """Prints a stream for the rows and keys of a lane."""
 
     def __init__(self, outer: StagePrinter, stream: StreamLoop) -> None:
-        super().__init__(outer.nests, outer.weights, of_lane(), outer.memory)
-        self.outer, self.stream, self.split = outer, stream, split_of(outer.team)
-        self.places = dict(outer.places)
+        super().__init__(outer)
+        self.stream, self.split = stream, split_of(outer.team)
         self.members = {id(outer.places[result].buffer): f"s{i}" for i, result in enumerate(stream.results)}
 
     def shared(self, loops: Sequence[Loop], body: str, has_rows_inside: bool = False, unroll: int = 0) -> str:
         row = f"[[maybe_unused]] const int q = min(row + r * {self.split.lanes}, n - 1);"
         return unrolled([Loop("r", self.split.each)], f"{row} {unrolled(loops, body)}")
-
-    def over_terms(self, over: Sequence[Loop], step: str) -> str:
-        return unrolled(over, step)
-
-    def print_sum(self, nest: Nest) -> str:
-        return NestPrinter.print_sum(self, nest)
 
     # -- where values lie
 
@@ -230,9 +224,3 @@ def start_of_stream(result: Tensor) -> str:
     if isinstance(result.op, ops.Gather):
         return f"nothing<{type_of(result.dtype)}>()"
     return literal(start_of(getattr(result.op, "fn", "sum"), result.dtype), result.dtype)
-
-
-def unrolled(loops: Sequence[Loop], body: str) -> str:
-    for loop in reversed(loops):
-        body = f"\n#pragma unroll\nfor (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
-    return body

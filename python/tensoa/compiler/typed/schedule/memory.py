@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from tensoa.compiler.typed.schedule.addresses import base_of, elements_of, width_of
-from tensoa.compiler.typed.schedule.nests import Buffer, Nest, Nests, reads_of
+from tensoa.compiler.typed.schedule.nests import Buffer, Nest, Nests, UnitLoop, reads_of
 from tensoa.compiler.typed.tensors import Tensor
 
 LINE = 64  # bytes of a cache line, and of a vector
@@ -32,10 +32,14 @@ def place(nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor 
         for time in range(first, last):
             for buffer in (nests.buffers[root] for root in reads_of(everything[time], roots[time])):
                 buffer.last = max(buffer.last, time if buffer.first > first else last)  # other blocks read it again
+    left = []  # nests of the same unit that follow: other threads may not be done with what this one reads
+    for nest in nests.nests:
+        count = 1 if isinstance(nest, Nest) else len(nest.nests)
+        left += range(count - 1, -1, -1) if isinstance(nest, UnitLoop) else [0] * count
     for time, nest in enumerate(everything):
         for root in reads_of(nest, roots[time]):
             buffer = nests.buffers[root]
-            buffer.last = max(buffer.last, time)
+            buffer.last = max(buffer.last, time + left[time])
     for target in nests.stage.targets:
         root = target if target in nests.roots else base_of(target)
         nests.buffers[root].last = len(everything)
@@ -46,7 +50,7 @@ def place(nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor 
     of_lanes = [one for _, stream in nests.streams if stream.room.is_of_lanes for one in stream.nests if one.stream is None]
     others = {id(nest.buffer) for nest in everything if not any(nest is one for one in of_lanes)}
     registers = {id(nest.buffer) for nest in of_lanes} - others
-    placed = [one for one in owner.values() if one.root not in kept and id(one) not in registers]
+    placed = [one for one in owner.values() if one.root not in kept and id(one) not in registers and not one.units]
     nests.bytes = _first_fit([one for one in placed if not one.is_common])
     nests.common_bytes = _first_fit([one for one in placed if one.is_common and not one.pitch])
 

@@ -38,6 +38,7 @@ class Buffer:
     """Scratch memory of a root: an element for each of its elements, in an order of its axes.
 
     `is_common`: one for all rows of the stage. `pitch`: of rows that lie in memory between stages, elements from row to row.
+    `units`: axes of which a thread has one element, with the others in its registers.
     """
 
     root: Tensor
@@ -48,11 +49,16 @@ class Buffer:
     last: int = 0
     is_common: bool = False
     pitch: int = 0
+    units: frozenset[int] = frozenset()
 
     @property
     def strides(self) -> list[int]:
         """Of the fixed axes, in the order of the shape."""
         places = [i for i, size in enumerate(self.root.shape) if isinstance(size, int)]
+        if self.units:
+            own = [i for i in places if i not in self.units]
+            of_own = dict(zip(own, row_major([size for i in own if isinstance(size := self.root.shape[i], int)])))
+            return [of_own.get(i, 0) for i in places]
         steps = row_major([size for number in self.order if isinstance(size := self.root.shape[number], int)])
         steps[:1] = [self.pitch or steps[0]] if steps else []
         return [steps[self.order.index(place)] for place in places]
@@ -124,12 +130,28 @@ class ItemLoop:
 
 
 @dataclass
+class UnitLoop:
+    """A loop over the units of some rows (schedule/joined.py), with the nests of each; `loops` are those over units."""
+
+    loops: tuple[Loop, ...]
+    roots: Roots
+    nests: list[Nest]
+
+    def text(self) -> str:
+        head = f"for units {' '.join(f'{loop.name}<{loop.end}' for loop in self.loops)}:"
+        return "\n  ".join([head, *(f"  {nest.text()}" for nest in self.nests)])
+
+
+AnyLoop = StreamLoop | ItemLoop | UnitLoop
+
+
+@dataclass
 class Nests:
     """Of a stage: nests in order, the buffers by root, bytes of scratch memory of a row, and of that for all rows."""
 
     stage: Stage
     roots: Roots
-    nests: list[Nest | StreamLoop | ItemLoop] = field(default_factory=list)
+    nests: list[Nest | AnyLoop] = field(default_factory=list)
     buffers: dict[Tensor, Buffer] = field(default_factory=dict)
     bytes: int = 0
     common_bytes: int = 0
