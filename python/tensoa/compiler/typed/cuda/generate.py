@@ -21,7 +21,7 @@ from tensoa.compiler.typed.cuda.item_form import ItemForm, items_form
 from tensoa.compiler.typed.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.typed.cuda.memory import Memory, begins_with_zeros, pitch_of
 from tensoa.compiler.typed.cuda.products import items_of, operand_of
-from tensoa.compiler.typed.cuda.stream_lanes import exchanged_bytes, rows_of_team
+from tensoa.compiler.typed.cuda.stream_lanes import BLOCKS_OF_ONE, BLOCKS_OF_TWO, LANES_OF_ROWS, exchanged_bytes, rows_of_team
 from tensoa.compiler.typed.cuda.streams import StreamPrinter
 from tensoa.compiler.typed.cuda.target import SM_80, Target
 from tensoa.compiler.typed.functions import JOININGS, start_of
@@ -194,8 +194,10 @@ class _Kernel:
         return form
 
     def _many(self) -> _Form | None:
-        """None where rows do not repeat, where not even a warp has room for its rows, or where it would be too much code."""
-        if self.few.team.reason is Reason.ONCE:
+        """None where rows do not repeat, or are keys, of which there are many then; where not even a warp has room for its rows,
+        or where it would be too much code.
+        """
+        if self.few.team.reason is Reason.ONCE or any(one.symbol == self.nests.stage.rows for one in self.streams):
             return None
         self.memory.place(self.nests, lambda nest: operand_of(nest, self.nests.roots, self.target))
         team = of_warps(self.nests.bytes, self.common, self.few.team.threads, self.target.warps_bytes)
@@ -233,7 +235,7 @@ class _Kernel:
         few, many = self._text_of_few(), self._text_of_many() if self.has_many else ""
         body = f"if ({is_few}) {{\n{few}}} else {{\n{many}}}" if many else f"{{\n{few}}}"
         threads = self.few.team.threads
-        bounds = f"{threads}, {self._blocks}" if many else str(threads)
+        bounds = f"{threads}, {self._blocks}" if many or self.streams else str(threads)
         return KernelText(name, bounds, weights, rows, body)
 
     def _more_of_few(self) -> str:
@@ -314,6 +316,8 @@ __syncwarp();
     def _blocks(self) -> int:
         """On a multiprocessor, of a kernel with two forms; a thread has 128 registers or more."""
         shared = max(self.few.shared_bytes + self._near_bytes, self._many_bytes)
+        if not self.has_many:
+            return BLOCKS_OF_ONE if self.few.team.rows <= LANES_OF_ROWS else BLOCKS_OF_TWO
         threads = self.target.processor_threads if self.fragments is None else 65536 // (8 * -(-self.fragments.registers // 8))
         return max(1, min(self.target.processor_bytes // (shared + 1024), threads // self.few.team.threads))
 
@@ -321,5 +325,4 @@ __syncwarp();
     def _many_bytes(self) -> int:
         if self.fragments is not None:
             return self.fragments.near_bytes
-        assert self.many is not None
-        return self.many.shared_bytes
+        return self.many.shared_bytes if self.many is not None else 0

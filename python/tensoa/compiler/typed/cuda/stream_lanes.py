@@ -24,6 +24,7 @@ from tensoa.compiler.typed.schedule.teams import WARP, Team
 from tensoa.compiler.typed.tensors import Tensor, in_order
 
 LANES_OF_ROWS = 8  # of a warp; the others have other keys
+BLOCKS_OF_ONE, BLOCKS_OF_TWO = 3, 2  # that a multiprocessor has registers for, where a lane has one or two rows
 SHARED_NUMBERS = 16  # of a key, from which on two rows of a lane share what it reads
 
 

@@ -454,6 +454,14 @@ template <class T>
 __device__ __forceinline__ int rank_of(const T* x, int step, int size, int i, bool is_largest) {
   const T mine = x[i * step];
   int rank = 0;
-  for (int j = 0; j < size; ++j) rank += is_before(x[j * step], j, mine, i, is_largest) && j != i;
+  if (mine != mine) {
+    for (int j = 0; j < size; ++j) rank += x[j * step] != x[j * step] ? j < i : !is_largest;
+    return rank;
+  }
+  for (int j = 0; j < size; ++j) {
+    const T other = x[j * step];
+    const bool is_first = j < i;  // of equal ones
+    rank += is_largest ? !(is_first ? other < mine : other <= mine) : is_first ? other <= mine : other < mine;
+  }
   return rank;
 }

@@ -44,16 +44,16 @@ __device__ __forceinline__ bool insert(int* places, int ps, T* numbers, int ns, 
     return other < 0 || is_before(x, place, y, other, is_largest);
   };
   if (!goes_before(K - 1)) return false;
-  bool is_there = false;  // once it is, those behind it move on
 #pragma unroll kUnrolled
-  for (int i = 0; i < K; ++i) {
-    is_there = is_there || goes_before(i);
-    const int other = places[i * ps];
-    const T y = numbers[i * ns];
-    places[i * ps] = is_there ? place : other;
-    numbers[i * ns] = is_there ? x : y;
-    place = is_there ? other : place;
-    x = is_there ? y : x;
+  for (int i = K - 1; i >= 0; --i) {  // those behind it move on
+    const bool is_here = i == 0 || !goes_before(i - 1);
+    if (!is_here) {
+      places[i * ps] = places[(i - 1) * ps];
+      numbers[i * ns] = numbers[(i - 1) * ns];
+    } else if (goes_before(i)) {
+      places[i * ps] = place;
+      numbers[i * ns] = x;
+    }
   }
   return true;
 }
