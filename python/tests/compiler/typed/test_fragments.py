@@ -137,6 +137,31 @@ def test_the_square_of_a_costly_function_calculates_it_once(tmp_path):
     assert made.source.split('extern "C"')[1].count("sin_of(") == 3
 
 
+@pytest.mark.parametrize("k, is_largest", [(1, True), (3, False), (4, True)])
+def test_orders_of_few_numbers_are_found_by_each_lane(k, is_largest, tmp_path):
+    """NaN is the largest, and the first of equal numbers comes first."""
+    x = build.apply("log", layer(rows_of(6), 4))
+    x = build.apply("maximum", x, build.filled(0, FLOAT32, x.shape))
+    made = check(program_of(build.sort(x, 1, k, is_largest), x), planes_of(6, 41), [41], tmp_path)
+    assert "__syncwarp" not in made.source.split('extern "C"')[1]
+
+
+@pytest.mark.parametrize("place, k, outer", [(1, 2, 4), (2, 3, 2)])
+def test_an_order_along_one_of_two_axes(place, k, outer, tmp_path):
+    x = build.view(layer(rows_of(6), 8), ("hits", 2, 4), [build.axis(0), build.affine(0, (1, 4), (2, 1))])
+    first = build.select(build.sort(x, place, k), place, 0)
+    assert first.shape == ("hits", outer)
+    check(program_of(first), planes_of(6, 18), [18], tmp_path)
+
+
+def test_sums_of_whole_tiles_are_sums_of_registers(tmp_path):
+    x = build.view(layer(rows_of(6), 64), ("hits", 4, 16), [build.axis(0), build.affine(0, (1, 16), (2, 1))])
+    y = build.reduce("max", build.apply("relu", x), [1])
+    made = check(program_of(layer(y, 12, 3)), planes_of(6, 23), [23], tmp_path)
+    text = made.source.split('extern "C"')[1]
+    assert "take(" not in text and "joined_lanes" not in text
+
+
 def test_padding_is_no_part_of_sums_and_products(tmp_path):
     """1 / 0 and log(0) are there where no number is."""
     x = layer(rows_of(8), 20)

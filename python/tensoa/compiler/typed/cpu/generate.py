@@ -16,7 +16,7 @@ from tensoa.compiler.typed.cpu.target import X86_64, Target
 from tensoa.compiler.typed.program import Program
 from tensoa.compiler.typed.schedule.addresses import base_of, pitch_of, width_of
 from tensoa.compiler.typed.schedule.memory import place
-from tensoa.compiler.typed.schedule.nests import ItemLoop, Nests, StreamLoop, nests_of
+from tensoa.compiler.typed.schedule.nests import ItemLoop, Nests, StreamLoop, UnitLoop, nests_of
 from tensoa.compiler.typed.schedule.stages import ONE, stages_of, symbol_of
 from tensoa.compiler.typed.schedule.words import describe
 from tensoa.compiler.typed.tensors import Tensor
@@ -119,7 +119,7 @@ def _add(
         if not buffer.is_common:
             printer.places.setdefault(root, Place(printer.places[buffer.root].base, buffer, printer.places[buffer.root].pitch))
     for nest in nests.nests:
-        assert not isinstance(nest, ItemLoop)  # groups are only made for targets that have a form for them
+        assert not isinstance(nest, (ItemLoop, UnitLoop))  # they are only made for targets that have a form for them
         text = printer.stream_text(nest) if isinstance(nest, StreamLoop) else printer.nest_text(nest)
         lines += [text] if text else []
     lines += printer.ends()

@@ -194,8 +194,8 @@ class _Kernel:
         return form
 
     def _many(self) -> _Form | None:
-        """None where rows do not repeat, or are keys, of which there are many then; where not even a warp has room for its rows,
-        or where it would be too much code.
+        """None where rows do not repeat, or are keys, of which there are many then; where not even a warp has room for its
+        rows, or where it would be too much code.
         """
         if self.few.team.reason is Reason.ONCE or any(one.symbol == self.nests.stage.rows for one in self.streams):
             return None

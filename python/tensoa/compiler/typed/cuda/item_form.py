@@ -47,7 +47,6 @@ class ItemStage(StagePrinter):
             self.at_the_end([root])
             self.line(f"{{ {self.copied(root)} }}")
 
-
     def print_units(self, loop: UnitLoop) -> None:
         buffers = [self.nests.buffers[root] for nest in loop.nests for root in reads_of(nest, self.nests.roots)]
         reads = [one for one in buffers if one.root not in self.nests.stage.earlier and not one.units]

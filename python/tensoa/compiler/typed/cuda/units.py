@@ -4,12 +4,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tensoa.compiler.typed.cuda.expressions import Place, memory_type
 from tensoa.compiler.typed.cuda.nests import NestPrinter
 from tensoa.compiler.typed.cuda.rows import StagePrinter
 from tensoa.compiler.typed.schedule.addresses import elements_of
+from tensoa.compiler.typed.schedule.joined import count_of
 from tensoa.compiler.typed.schedule.nests import Loop, Nest, UnitLoop
 from tensoa.compiler.typed.schedule.teams import of_lane
 
@@ -43,7 +42,7 @@ class UnitPrinter(ThreadPrinter):
         for number, nest in enumerate(self.loop.nests):
             root, buffer = nest.root, nest.buffer
             if buffer.units:
-                size = elements_of(root) // int(np.prod([root.shape[i] for i in buffer.units]))
+                size = elements_of(root) // count_of(root, buffer.units)
                 lines.append(f"{memory_type(root.dtype)} v{number}[{size}];")
                 place = Place(f"v{number}", buffer)
                 self.places |= {one: place for one, other in self.nests.buffers.items() if other is buffer}

@@ -70,7 +70,7 @@ def _joined(found: Nests, run: list[Nest], units: frozenset[int]) -> list[Nest |
     read = {root for nest in others for root in reads_of(nest, found.roots)}
     read.update(target if target in found.roots else base_of(target) for target in found.stage.targets)
     held = [nest for nest in run if nest.root not in read]
-    if not held or sum(elements_of(nest.root) // _units(nest.root, units) for nest in held) > MOST_HELD:
+    if not held or sum(elements_of(nest.root) // count_of(nest.root, units) for nest in held) > MOST_HELD:
         return list(run)
     for nest in held:
         buffer = replace(nest.buffer, units=units)
@@ -80,5 +80,5 @@ def _joined(found: Nests, run: list[Nest], units: frozenset[int]) -> list[Nest |
     return [UnitLoop(loops, found.roots, list(run))]
 
 
-def _units(root: Tensor, units: frozenset[int]) -> int:
+def count_of(root: Tensor, units: frozenset[int]) -> int:
     return math.prod(size for i in units if isinstance(size := root.shape[i], int))

@@ -32,10 +32,10 @@ def place(nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor 
         for time in range(first, last):
             for buffer in (nests.buffers[root] for root in reads_of(everything[time], roots[time])):
                 buffer.last = max(buffer.last, time if buffer.first > first else last)  # other blocks read it again
-    left = []  # nests of the same unit that follow: other threads may not be done with what this one reads
-    for nest in nests.nests:
-        count = 1 if isinstance(nest, Nest) else len(nest.nests)
-        left += range(count - 1, -1, -1) if isinstance(nest, UnitLoop) else [0] * count
+    left = list[int]()  # nests of the same unit that follow: other threads may not be done with what this one reads
+    for loop in nests.nests:
+        count = 1 if isinstance(loop, Nest) else len(loop.nests)
+        left += range(count - 1, -1, -1) if isinstance(loop, UnitLoop) else [0] * count
     for time, nest in enumerate(everything):
         for root in reads_of(nest, roots[time]):
             buffer = nests.buffers[root]

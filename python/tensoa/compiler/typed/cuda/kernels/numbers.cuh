@@ -461,7 +461,9 @@ __device__ __forceinline__ int rank_of(const T* x, int step, int size, int i, bo
   for (int j = 0; j < size; ++j) {
     const T other = x[j * step];
     const bool is_first = j < i;  // of equal ones
-    rank += is_largest ? !(is_first ? other < mine : other <= mine) : is_first ? other <= mine : other < mine;
+    rank += is_largest ? !(is_first ? other < mine : other <= mine)
+            : is_first ? other <= mine
+                       : other < mine;
   }
   return rank;
 }
