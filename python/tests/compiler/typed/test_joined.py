@@ -17,7 +17,7 @@ from tensoa.compiler.typed.schedule.nests import UnitLoop, nests_of, reads_of
 from tensoa.compiler.typed.schedule.stages import stages_of
 from typed_cuda import cuda_libraries
 
-HEADS, WIDE = 4, 4
+HEADS, WIDE = 8, 4
 
 
 def heads_of(x, part):

@@ -16,7 +16,7 @@ from tensoa.compiler.typed.schedule.reads import leaves
 from tensoa.compiler.typed.schedule.roots import Reason, Roots
 from tensoa.compiler.typed.tensors import Tensor
 
-FEWEST_UNITS = 16  # of a row
+FEWEST_UNITS = 40  # of a row: fewer would leave threads of a block without work
 MOST_HELD = 64  # numbers of a unit in registers
 _APART = (Reason.EARLIER, Reason.COLUMN, Reason.ROWS, Reason.TABLE, Reason.KEYS, Reason.STREAM, Reason.ITEMS)
 
