@@ -40,8 +40,8 @@ __device__ __forceinline__ bool insert(int* places, int ps, T* numbers, int ns, 
   const auto goes_before = [&](int i) {
     const int other = places[i * ps];
     const T y = numbers[i * ns];
-    if constexpr (IsLast) return is_ahead(x, is_nan, y, other, is_largest);
-    return other < 0 || is_before(x, place, y, other, is_largest);
+    const bool is_ahead_by_place = !IsLast && place < other && (x == y || (is_nan && y != y));
+    return is_ahead(x, is_nan, y, other, is_largest) || is_ahead_by_place;
   };
   if (!goes_before(K - 1)) return false;
 #pragma unroll kUnrolled
