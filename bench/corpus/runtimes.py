@@ -44,6 +44,7 @@ def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     outputs = [one.name for one in session.get_outputs()]
     inputs = {one.name: one for one in session.get_inputs()}
+    floats = {one.name for one in session.get_outputs() if one.type == "tensor(float)"}
 
     asked = [name for name in names if name in outputs] or None
 
@@ -55,10 +56,15 @@ def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
         return [_without_names(one) for one in session.run(asked, of_inputs(given))]
 
     def definition(given: dict[str, np.ndarray]) -> list[np.ndarray]:
-        """Of the package onnx."""
-        from onnx.reference import ReferenceEvaluator
+        """Of the package onnx, in float64."""
+        import torch
+        from tensoa.importers.onnx.runtime import in_float64
 
-        return [_without_names(one) for one in ReferenceEvaluator(str(path)).run(asked, of_inputs(given))]
+        names = asked or outputs
+        run = in_float64(str(path), [*inputs], {name: name for name in names})
+        found = run([torch.from_numpy(one) for one in of_inputs(given).values()])
+        arrays = [one.numpy() for one in (found if isinstance(found, tuple) else [found])]
+        return [one.astype(np.float32) if one.dtype == np.float64 and name in floats else one for name, one in zip(names, arrays)]
 
     shapes = {name: one.shape for name, one in inputs.items()}
     return Runtime(f"ONNX Runtime {onnxruntime.__version__}", {"ONNX Runtime": call}, shapes, definition=definition)

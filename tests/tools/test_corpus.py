@@ -157,9 +157,32 @@ def test_rows_are_put_where_the_words_say(case):
 
 def test_nan_and_infinity_are_right_only_where_both_have_them(case):
     a = np.array([[1.0, np.nan], [2.0, np.inf]])
-    assert case.relative(a, a) == 0
-    assert case.relative(a, np.array([[1.0, 0.0], [2.0, np.inf]])) == float("inf")
+    assert case.relative(a, a).tolist() == [0, 0]
+    assert case.relative(a, np.array([[1.0, 0.0], [2.0, np.inf]])).tolist() == [0, np.inf]
     assert case.relative(np.array([[3.0], [4.0]]), np.array([[3.0], [0.0]])) == pytest.approx(4 / 3)
+
+
+def test_what_is_no_farther_from_the_definition_than_the_runtime_is_right_in_each_column(case):
+    defined = [np.array([[1.0, 1e-30]])]
+    theirs, nearer = [np.array([[1.0, 1.003e-30]])], [np.array([[1.0, 0.998e-30]])]
+    farther, elsewhere = [np.array([[1.0, 1.004e-30]])], [np.array([[1.001, 1e-30]])]
+    found = [case.is_as_near(one, theirs, defined, 1e-4) for one in (nearer, farther, elsewhere)]
+    assert found == [True, False, False]
+
+
+def test_onnx_is_defined_in_float64_and_normalises_by_the_statistics_of_the_file(case, tmp_path):
+    onnx, torch = pytest.importorskip("onnx"), pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    numbers = [np.array([one], np.float32) for one in (2.0, 0.5, 1.0, 4.0)]  # scale, bias, mean, variance
+    node = onnx.helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], epsilon=0.0)
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 1, 2]) for name in "xy"]
+    constants = [onnx.numpy_helper.from_array(number, name) for number, name in zip(numbers, "sbmv")]
+    graph = onnx.helper.make_graph([node], "g", values[:1], values[1:], constants)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=6), tmp_path / "m.onnx")
+    runtime = case.RUNTIMES["ONNX network"](tmp_path / "m.onnx", [], None)
+    x = torch.randn(3, 1, 2).numpy()
+    (found,) = runtime.definition({"x": x})
+    assert found.dtype == np.float32 and found == pytest.approx(x + np.float32(-0.5))
 
 
 def test_labels_of_a_runtime_of_trees_are_not_its_answers(case):
