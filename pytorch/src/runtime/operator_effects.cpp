@@ -3,8 +3,11 @@
 #include "runtime/operator_effects.hpp"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/normalize_ops.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace tensoa::pytorch {
 namespace {
@@ -15,7 +18,8 @@ bool contains(const Range& names, std::string_view name) {
 }
 
 /// Operators that are made of others, and whose results are new tensors all the same: those after
-/// which networks write in place. A name that is missing here costs a copy, no more.
+/// which networks write in place. A name that is missing here costs a copy in TorchScript, and in a
+/// program of torch.export a refusal where the result would be written.
 constexpr std::string_view kFresh[] = {
     "aten::adaptive_avg_pool1d",
     "aten::adaptive_avg_pool2d",
@@ -104,6 +108,26 @@ constexpr HiddenWrite kHiddenWrites[] = {
     {"quantized::conv2d_add_relu", {"qaccum"}},
 };
 
+bool says_what_it_shares(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(
+      schema.returns(), [](const c10::Argument& result) { return result.alias_info() != nullptr; });
+}
+
+bool is_made_of_others(const c10::OperatorHandle& known) {
+  return known.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
+/// Whether an operator is another name of one with kernels of its own, as subtract is of sub: torch
+/// has these names from NumPy, and a pass of TorchScript that replaces them.
+bool is_another_name(const c10::FunctionSchema& schema) {
+  const auto graph = std::make_shared<torch::jit::Graph>();
+  graph->insertNode(graph->create(c10::Symbol::fromQualString(schema.name()), 0));
+  torch::jit::NormalizeOps(graph);
+  const auto found = c10::Dispatcher::singleton().findSchema(
+      {graph->nodes().begin()->kind().toQualString(), schema.overload_name()});
+  return found && !is_made_of_others(*found) && !says_what_it_shares(found->schema());
+}
+
 }  // namespace
 
 bool is_annotated_write(const c10::Argument& argument) {
@@ -115,13 +139,11 @@ OperatorEffects::OperatorEffects(const c10::FunctionSchema& schema) {
   const auto known =
       c10::Dispatcher::singleton().findSchema({schema.name(), schema.overload_name()});
   is_known = known.has_value();
-  const bool says_what_it_shares = std::ranges::any_of(
-      schema.returns(), [](const c10::Argument& result) { return result.alias_info() != nullptr; });
   // Operators that are made of others give back an argument where nothing is left to do: conversion
   // to the same type, dropout in evaluation, an einsum that transposes.
   shares = contains(kShares, name) || name.find("unpack") != std::string_view::npos ||
-           (known && !says_what_it_shares && !contains(kFresh, name) &&
-            known->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd));
+           (known && !says_what_it_shares(schema) && !contains(kFresh, name) &&
+            is_made_of_others(*known) && !is_another_name(schema));
   shares_first = name == "aten::type_as" || name == "aten::align_as";
   writes_all = known && name.ends_with('_') && !name.ends_with("__") &&
                std::ranges::none_of(schema.arguments(), is_annotated_write);
