@@ -19,7 +19,7 @@ from torch import nn
 
 from tensoa.binding import Binding, require_binding
 from tensoa.binding.blocks import argument_names
-from tensoa.binding.columns import FEW_ROWS, ROWS, Columns, collections_of, trial_rows
+from tensoa.binding.columns import FEW_ROWS, MOST_TRACED, ROWS, Columns, collections_of, trial_rows
 from tensoa.binding.domain import HARDLY_ANY, with_domain
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported, results_of, with_examples
@@ -30,7 +30,7 @@ from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
 from tensoa.importers.results import Results
 from tensoa.row_numbers import require_no_branch
-from tensoa.tracing import decomposed, not_followed, require_no_state, traced, with_place
+from tensoa.tracing import decomposed, not_followed, require_no_state, signature_of, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -81,7 +81,7 @@ def _followed(module: nn.Module, columns: Binding) -> nn.Module:
 
 def exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgram:
     """The module with its own arguments, and free numbers of rows."""
-    module, tensors = _followed(module, columns), _arguments(columns, ROWS)
+    module, tensors = _followed(module, columns), _arguments(columns, trial_rows(columns, ROWS, MOST_TRACED))
     shapes = [{1 if block.is_transposed else 0: torch.export.Dim.AUTO} for block in columns.inputs]
     if not columns.goes_by_name(argument_names(module)):
         of_parameters = inspect.signature(module.forward).bind(*shapes).arguments  # *inputs is one of them
@@ -141,7 +141,7 @@ def _script_of(module: nn.Module, columns: Binding) -> tuple[torch.jit.ScriptMod
         return _from_file(torch.jit.script(module)), "scripted"
     except Exception as error:  # torch.jit throws many kinds
         reason = _reason_of(error)
-    names, tensors = argument_names(module), _arguments(columns, ROWS)
+    names, tensors = argument_names(module), _arguments(columns, trial_rows(columns, ROWS))
     given: dict = {"example_inputs": tuple(tensors)}
     if names is not None and columns.goes_by_name(names):
         given = {"example_kwarg_inputs": {block.name: tensor for block, tensor in zip(columns.inputs, tensors)}}
@@ -242,7 +242,7 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
             raise
         except Exception as error:  # torch.export throws many kinds
             raise not_followed(error) from error
-        require_no_state(decomposed(program, {}).graph_signature)
+        require_no_state(signature_of(program))
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)
         report(f"{len(program.graph.nodes)} nodes, {_compared(torch.export.load(whole).module(), module, columns)}")

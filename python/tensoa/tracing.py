@@ -109,8 +109,23 @@ def _is_in(file: str, folders: Iterable[Path]) -> bool:
     return any(Path(file).is_relative_to(folder) for folder in folders)
 
 
+def signature_of(program: torch.export.ExportedProgram) -> torch.export.ExportGraphSignature:
+    """Which shows what the program writes. Only run_decompositions finds that out, which takes as long as the export itself."""
+    may_write = any(map(_may_write, program.graph_module.modules()))
+    return (decomposed(program, {}) if may_write else program).graph_signature
+
+
+def _may_write(module: nn.Module) -> bool:
+    """Whether a graph has an operator that writes an argument: its schema says so, but for running statistics."""
+    nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()
+    schemas = [node.target._schema for node in nodes if isinstance(node.target, torch._ops.OpOverload)]
+    return any(
+        schema.is_mutable or any(argument.name == "running_mean" for argument in schema.arguments) for schema in schemas
+    )
+
+
 def require_no_state(signature: torch.export.ExportGraphSignature) -> None:
-    """Raises Unsupported for a program that changes a buffer. `signature`: of run_decompositions, which shows it."""
+    """Raises Unsupported for a program that changes a buffer. `signature`: of signature_of()."""
     if signature.buffers_to_mutate:
         names = ", ".join(sorted(name.removeprefix("module.") for name in signature.buffers_to_mutate.values()))
         raise Unsupported(f"the model changes itself ({names}); expected one that keeps nothing between calls")

@@ -13,7 +13,7 @@ from torch import nn
 from exporting import Module, block
 from tensoa.command import run
 from tensoa.export import main
-from tensoa.tracing import traced, with_place
+from tensoa.tracing import signature_of, traced, with_place
 
 
 class CountsRows(nn.Module):
@@ -124,3 +124,52 @@ def test_the_order_of_an_einsum_does_not_depend_on_the_number_of_rows(monkeypatc
     x = torch.randn(7, 3)
     torch.testing.assert_close(exported.module()(x), module(x))
     assert torch.backends.opt_einsum.enabled
+
+
+class Keeps(nn.Module):
+    """A model whose call changes its buffers, in the way that is given."""
+
+    def __init__(self, changes):
+        super().__init__()
+        self.changes = changes
+        self.register_buffer("kept", torch.zeros(3))
+        self.register_buffer("variance", torch.ones(3))
+
+    def forward(self, x):
+        return self.changes(self, x)
+
+
+def in_place(model, x):
+    return x + model.kept.add_(x.sum())
+
+
+def in_a_view(model, x):
+    model.kept.view(-1)[:2].copy_(x[0, :2])
+    return x + model.kept
+
+
+def as_an_output(model, x):
+    torch.add(x.sum(0), 1.0, out=model.kept)
+    return x + model.kept
+
+
+def under_autocast(model, x):
+    with torch.autocast("cpu", torch.bfloat16):
+        model.kept.add_(x.sum())
+        return x @ x.T
+
+
+def as_statistics(model, x):
+    return nn.functional.batch_norm(x, model.kept, model.variance, training=True)
+
+
+def not_at_all(model, x):
+    return nn.functional.linear(x, torch.ones(3, 3)) * model.kept
+
+
+@pytest.mark.parametrize("changes", [in_place, in_a_view, as_an_output, under_autocast, as_statistics, not_at_all])
+def test_a_signature_says_which_buffers_a_program_changes(changes):
+    program = traced(Keeps(changes).eval(), (torch.randn(7, 3),), ({0: torch.export.Dim.AUTO},))
+    changed = {*signature_of(program).buffers_to_mutate.values()}
+    assert changed == {as_statistics: {"kept", "variance"}, not_at_all: set()}.get(changes, {"kept"})
+    assert changed == {*program.run_decompositions({}).graph_signature.buffers_to_mutate.values()}

@@ -28,17 +28,21 @@ FEW_ROWS = (101, 151, 211, 257, 307, 353, 401, 449, 503, 557, 601, 653)  # likew
 FEWEST_ROWS = (29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)  # likewise, to try whether a model takes some at all
 ROWS_OF_WIDE_BLOCKS = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 MOST_NUMBERS = 1 << 15  # of the inputs of a call that tries something: a row of wide blocks, as of an image, takes long
+MANY_NUMBERS = 1 << 20  # likewise, where the rows are to be more than a table has
+MOST_TRACED = 1 << 24  # of inputs that a model is followed with, which calculates nothing
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
 Range = tuple[float, float]  # the ends of where numbers lie; infinite where there is none
 EVERYWHERE: Range = (-math.inf, math.inf)
 Rule = dict[str, int]  # of the rows of an output: {"collection": of an input} or {"rows": always}
 
 
-def trial_rows(binding: Binding, rows: Sequence[int]) -> Sequence[int]:
-    """These numbers of rows of example collections, or smaller ones where the blocks are wide."""
+def trial_rows(binding: Binding, rows: Sequence[int], most: int = MOST_NUMBERS) -> Sequence[int]:
+    """These numbers of rows of example collections, or smaller ones where the blocks are so wide that the inputs would have
+    more than `most` numbers.
+    """
     width = sum(len(block.places) for block in binding.inputs)
     smaller = [few for few in (FEW_ROWS, FEWEST_ROWS, ROWS_OF_WIDE_BLOCKS) if few[0] < rows[0]]
-    return next((few for few in (rows, *smaller) if few[0] * width <= MOST_NUMBERS), ROWS_OF_WIDE_BLOCKS)
+    return next((few for few in (rows, *smaller) if few[0] * width <= most), ROWS_OF_WIDE_BLOCKS)
 
 
 def collections_of(binding: Binding) -> list[int]:

@@ -16,6 +16,7 @@ from tensoa.binding.columns import (
     FEW_ROWS,
     FEWEST_ROWS,
     LARGE,
+    MANY_NUMBERS,
     NORMAL,
     ROWS,
     SPECIAL,
@@ -164,6 +165,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
     step("which integers the model takes")
     ranges: dict[int, tuple[int, int] | None] = dict.fromkeys(chosen)
     few_rows, fewest_rows = trial_rows(binding, FEW_ROWS), trial_rows(binding, FEWEST_ROWS)
+    many_rows = trial_rows(binding, ROWS, MANY_NUMBERS)
 
     def limited(ranges: dict[int, tuple[int, int] | None]) -> Binding:
         inputs = [replace(block, integers=ranges.get(i)) for i, block in enumerate(binding.inputs)]
@@ -216,7 +218,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         return limited({i: all_of(binding.inputs[i].column_dtype) for i in chosen})
     ranges |= {i: of_tables(i) for i in chosen}
     left, first = [i for i in chosen if ranges[i] is None], 0
-    if left and not runs({}, ROWS):
+    if left and not runs({}, many_rows):
         for first in FIRST:
             ranges |= dict.fromkeys(left, (first, first))
             if runs({}):
@@ -227,7 +229,7 @@ def with_examples(module: Any, binding: Binding) -> Binding:
         dtype = binding.inputs[i].column_dtype
         if takes_all_of([i], few_rows):
             ranges[i] = all_of(dtype)
-        elif ranges[i] is not None and runs({i: None}, ROWS):
+        elif ranges[i] is not None and runs({i: None}, many_rows):
             ranges[i] = None
         elif ranges[i] is not None:
             high = next((b - 1 for b in LIMITS if b > first and runs({i: (first, b - 1)})), first)

@@ -19,6 +19,7 @@ import difflib
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -95,7 +96,7 @@ def counted(name: str, sizes: Sequence[int | None]) -> tuple[str, ...]:
 
 
 def _checked(words: Words, option: str) -> Words:
-    twice = next((name for name in words.columns if words.columns.count(name) > 1), None)
+    twice = next((name for name, times in Counter(words.columns).items() if times > 1), None)
     if twice is not None:
         raise InputError(f"{option}: block {words.name} has the column {twice} twice, expected each once")
     of_row = math.prod(size for size in words.sizes if size is not None)

@@ -33,6 +33,10 @@ def test_the_widest_blocks_have_several_rows_whatever_that_takes():
     assert trial_rows(of_width(MOST_NUMBERS), ROWS) == ROWS_OF_WIDE_BLOCKS
 
 
+def test_what_is_only_followed_may_have_more_numbers():
+    assert trial_rows(of_width(MOST_NUMBERS), ROWS, 128 * MOST_NUMBERS) == FEW_ROWS
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_numbers_of_rows_of_several_collections_differ(level):
     assert len({*level}) == len(level) >= 12

@@ -17,12 +17,12 @@ import torch
 from torch import nn
 
 from tensoa.binding import Binding, Block
-from tensoa.binding.columns import ROWS, Columns, collections_of, output_arguments
+from tensoa.binding.columns import MOST_TRACED, ROWS, Columns, collections_of, output_arguments, trial_rows
 from tensoa.command import check_device, step
 from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.row_numbers import limits_of, require_no_branch, takes_any_rows
-from tensoa.tracing import decomposed, not_followed, require_no_state, right_states, traced
+from tensoa.tracing import not_followed, require_no_state, right_states, signature_of, traced
 
 aten = torch.ops.aten
 
@@ -48,7 +48,8 @@ class Program(nn.Module):
 
 def _export(module: nn.Module, binding: Binding, rules: list[dict], device: str) -> torch.export.ExportedProgram:
     """The program as torch.export sees it, with free numbers of rows and pitches."""
-    rows = {collection: ROWS[2 * i] for i, collection in enumerate(collections_of(binding))}
+    example_rows = trial_rows(binding, ROWS, MOST_TRACED)
+    rows = {collection: example_rows[2 * i] for i, collection in enumerate(collections_of(binding))}
     columns = Columns(binding, rows, rules, device, is_misaligned=device != "cpu")
     free = {1: torch.export.Dim.AUTO}
     fixed: dict[int, Any] = {}
@@ -67,7 +68,7 @@ def _export(module: nn.Module, binding: Binding, rules: list[dict], device: str)
             raise
         except Exception:  # a view that columns do not have, among what torch.export cannot follow
             program = program_of(needs_row_major=True)
-        signature = decomposed(program, {}).graph_signature
+        signature = signature_of(program)
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds

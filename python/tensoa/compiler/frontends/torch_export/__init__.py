@@ -4,6 +4,7 @@
 
 import math
 import re
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -70,12 +71,7 @@ class Graph:
     """
 
     def __init__(self, exported: torch.export.ExportedProgram, binding: Binding, device: str = "cpu") -> None:
-        table = torch.export.default_decompositions()
-        for operation in KEPT:
-            table.pop(operation, None)
-        table.update(get_decompositions(RESIZING))
-        table.update(decompositions(exported.graph))
-        program = decomposed(exported, table)
+        program = _taken_apart(exported)
         signature = program.graph_signature
         if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
             raise NotFused("something that is written")
@@ -111,6 +107,21 @@ class Graph:
         if block.dtype == block.column_dtype == torch.float64:
             return _doubles(walk, tensor)
         return replace(rounded(walk, tensor, block.dtype), dtype=dtype_of(block.dtype))
+
+
+_known: weakref.WeakKeyDictionary[torch.export.ExportedProgram, torch.export.ExportedProgram] = weakref.WeakKeyDictionary()
+
+
+def _taken_apart(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Its operators as those that the front ends know; once, as torch takes as long for it as for the export."""
+    if exported not in _known:
+        table = torch.export.default_decompositions()
+        for operation in KEPT:
+            table.pop(operation, None)
+        table.update(get_decompositions(RESIZING))
+        table.update(decompositions(exported.graph))
+        _known[exported] = decomposed(exported, table)
+    return _known[exported]
 
 
 def row_program(exported: torch.export.ExportedProgram, binding: Binding, rules: list[dict], device: str = "cpu") -> Program:

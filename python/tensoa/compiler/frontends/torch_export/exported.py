@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tensoa.binding import Binding
-from tensoa.binding.columns import ROWS, Columns, collections_of
+from tensoa.binding.columns import MOST_TRACED, ROWS, Columns, collections_of, trial_rows
 from tensoa.tracing import traced
 
 
@@ -23,7 +23,8 @@ class _OnTensors(nn.Module):
 
 def _examples(binding: Binding) -> list[torch.Tensor]:
     """A tensor for each input block, as the model knows it."""
-    rows = {collection: ROWS[2 * i] for i, collection in enumerate(collections_of(binding))}
+    example_rows = trial_rows(binding, ROWS, MOST_TRACED)
+    rows = {collection: example_rows[2 * i] for i, collection in enumerate(collections_of(binding))}
     columns = Columns(binding, rows, (), "cpu")
     return [block.tensor(argument).contiguous() for block, argument in zip(binding.inputs, columns.inputs)]
 
