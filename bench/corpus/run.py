@@ -18,6 +18,9 @@ LWTNN itself, of a work tree of github.com/lwtnn/lwtnn, Eigen and boost, as TENS
     g++ -std=c++17 -O2 -I LWTNN/include -I /usr/include/eigen3 bench/corpus/lwtnn_reference.cpp LWTNN/src/[A-Z]*.cxx \
       LWTNN/src/lightweight_nn_streamers.cxx LWTNN/src/parse_json.cxx -o PROGRAM
 
+XGBoost of before 3.1, which reads its binary form, as TENSOA_XGBOOST:
+    pip install --no-deps --target FOLDER xgboost-cpu==3.0.5
+
 benchmarks/results/corpus.json has what was found, of each model the last run; docs/corpus.md is written from it. Exit status 1
 where a model that was right no longer is.
 """

@@ -11,6 +11,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,9 @@ from pathlib import Path
 import numpy as np
 from tensoa.errors import InputError, first_line
 
+CONVERT = (
+    "import sys, xgboost as x; x.Booster(model_file=sys.argv[1]).save_model(sys.argv[2]); print('XGBoost', x.__version__)"
+)
 Call = Callable[[dict[str, np.ndarray]], list[np.ndarray]]
 
 
@@ -83,13 +87,26 @@ def _without_names(result) -> np.ndarray:
 def xgboost(path: Path, names: list[str], splitting: str | None) -> Runtime:
     import xgboost as library
 
-    booster = library.Booster({"nthread": 1})
-    booster.load_model(path)
+    booster, name = library.Booster({"nthread": 1}), f"XGBoost {library.__version__}"
+    older = os.environ.get("TENSOA_XGBOOST")
+    if older and path.suffix not in (".json", ".ubj"):  # the binary form, which 3.1 no longer reads
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder) / "model.json"
+            command = [sys.executable, "-c", CONVERT, str(path), str(made)]
+            done = subprocess.run(
+                command, env={**os.environ, "PYTHONPATH": older}, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise InputError(f"the XGBoost of {older} does not take it: {first_line(done.stderr)}")
+            booster.load_model(made)
+        name += f", of what {done.stdout.strip()} makes of the file"
+    else:
+        booster.load_model(path)
 
     def call(given: dict[str, np.ndarray]) -> list[np.ndarray]:
         return [booster.inplace_predict(np.ascontiguousarray(_table(given)), validate_features=False)]
 
-    return Runtime(f"XGBoost {library.__version__}", {"XGBoost": call})
+    return Runtime(name, {"XGBoost": call})
 
 
 def lightgbm(path: Path, names: list[str], splitting: str | None) -> Runtime:
