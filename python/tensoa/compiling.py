@@ -22,6 +22,7 @@ from tensoa.binding.columns import FEW_ROWS, Columns, collections_of, is_integer
 from tensoa.binding.defaults import (
     MOST_COLUMNS,
     MOST_PLACES,
+    Sizes,
     left_out,
     line_of,
     needed_arguments,
@@ -47,7 +48,7 @@ from tensoa.importers.trees.imported import Imported
 from tensoa.importers.trees.sklearn import NotTrees
 from tensoa.package import forest
 from tensoa.program_kinds import PACKAGE, NoProgram, summary
-from tensoa.rows_axis import RowsFirst, Sizes, calls_as_said, rows_first
+from tensoa.rows_axis import RowsFirst, calls_as_said, rows_first
 from tensoa.settled import settled
 
 TRIED_ROWS, MOST_TRIED_ROWS = (1, 2, 33, 307), 10_000
@@ -274,7 +275,7 @@ def _compile_module(
     elif isinstance(described, Binding):
         module = load_module(str(model), described)
     else:
-        module = _with_results(str(model), described[1]) if is_file else load_module(str(model))
+        module = _with_results(str(model), described[1], _sizes(described[0])) if is_file else load_module(str(model))
     if not isinstance(module, nn.Module):
         raise InputError(f"{model}: got a {type(module).__name__}, expected a torch.nn.Module")
     asked = [] if isinstance(described, Binding) else described[0]
@@ -292,7 +293,7 @@ def _compile_module(
             sizes = _sizes(described[0])
             columns = _in_words(module, *described, rows, options.report)
     if is_file and not isinstance(described, Binding) and not _is_for(module, columns):
-        module = load_module(str(model), columns)  # whose results and columns go by name
+        module = load_module(str(model), columns, sizes)  # whose results and columns go by name
         _fix(module, numbers, asked)
     with evaluated(module), limit():
         module = with_state(module, [block.name for block in columns.inputs])
@@ -332,13 +333,13 @@ def _fix(module: nn.Module, numbers: Mapping[str, float], asked: Sequence[words.
         fix(numbers, [one.name for one in asked if one.name not in numbers])
 
 
-def _with_results(model: str, results: Sequence[_Result]) -> nn.Module:
+def _with_results(model: str, results: Sequence[_Result], sizes: Mapping[str, Sizes]) -> nn.Module:
     """The module of a file, which gives the results that were asked for where the file has values by name
     (tensoa.importers.outputs).
     """
     names = {one.name for one in results}
     try:
-        module = load_module(model)
+        module = load_module(model, sizes=sizes)
     except InputError:
         if not names:
             raise
@@ -348,7 +349,7 @@ def _with_results(model: str, results: Sequence[_Result]) -> nn.Module:
         return module
     labels = getattr(module, "labels", {})  # of LWTNN, the columns of each
     blocks = [words.block(one.name, 0, one.columns or labels.get(one.name) or (one.name,), "float32") for one in results]
-    return load_module(model, parse({"schema": SCHEMA, "match": "auto", "inputs": [], "outputs": blocks}))
+    return load_module(model, parse({"schema": SCHEMA, "match": "auto", "inputs": [], "outputs": blocks}), sizes)
 
 
 def _in_words(

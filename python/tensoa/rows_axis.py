@@ -22,7 +22,7 @@ from torch import nn
 
 from tensoa.binding.blocks import Binding, Block, argument_names, named_results
 from tensoa.binding.columns import Columns, collections_of
-from tensoa.binding.defaults import taken_by_file
+from tensoa.binding.defaults import Sizes, taken_by_file
 from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples
 from tensoa.carried import Carried
 from tensoa.compiler.frontends.torchscript import without_script
@@ -30,7 +30,6 @@ from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers.results import named
 from tensoa.row_by_row import of_any, of_each
 
-Sizes = tuple[int | None, ...]  # of a tensor, None where they are free
 Function = Callable[[Sequence[torch.Tensor]], Any]  # of the tensors of a model
 TRIED = (5, 12)  # numbers of rows
 MANY = (33, 307)  # of which a model takes one that takes rows as they are

@@ -21,6 +21,7 @@ from tensoa.errors import InputError
 
 MOST_PLACES = 40  # that are written out in the line to type
 MOST_COLUMNS = 1 << 16  # that have no names; kMostPlanes of onnx/src/inspect.cpp
+Sizes = tuple[int | None, ...]  # of a tensor, None where they are free
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Taken:
 
     name: str
     dtype: torch.dtype
-    shape: tuple[int | None, ...] | None
+    shape: Sizes | None
     columns: tuple[str, ...] = ()
     rows: str = ""
 

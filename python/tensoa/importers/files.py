@@ -7,14 +7,16 @@ import re
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import nn
 
 from tensoa import graph_network
 from tensoa.binding import Binding
+from tensoa.binding.defaults import Sizes
 from tensoa.binding.examples import kind_of_table
 from tensoa.errors import InputError, first_line
 from tensoa.importers import checkpoints, exatrkx
@@ -29,12 +31,12 @@ from tensoa.tracking.interaction_network import InteractionNetwork
 ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".graphdef", ".fml", ".json", ".xml", ".safetensors")
 
 
-def load_module(source: str, columns: Binding | None = None) -> nn.Module:
+def load_module(source: str, columns: Binding | None = None, sizes: Mapping[str, Sizes] = MappingProxyType({})) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
     FILE.fml (hls4ml), FILE.pb, FILE.graphdef or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it),
     FILE.xml (TMVA), FILE.safetensors, or a file of weights of Exa.TrkX. Where a binding is given, models of others give what
-    its output blocks ask for (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. Raises
-    InputError.
+    its output blocks ask for (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. `sizes`: of
+    the tensors of arguments, for those that a file of Keras leaves free. Raises InputError.
     """
     path, _, factory = source.rpartition(":")
     if path.endswith(".py"):
@@ -52,11 +54,11 @@ def load_module(source: str, columns: Binding | None = None) -> nn.Module:
     if source.endswith((".pb", ".graphdef")) or Path(source, "saved_model.pb").is_file():
         return _tensorflow(source, columns)
     if source.endswith((".keras", ".h5", ".hdf5")):
-        return _keras(source, columns)
+        return _keras(source, columns, sizes)
     if source.endswith(".fml"):
         return import_fml(source, columns)
     if source.endswith(".json") and config.is_architecture(source):
-        return _keras_of_json(source, columns)
+        return _keras_of_json(source, columns, sizes)
     if source.endswith(".json"):
         return import_lwtnn(source, columns)
     if source.endswith(".xml"):
@@ -85,19 +87,19 @@ def _tensorflow(path: str, columns: Binding | None) -> nn.Module:
     return import_tensorflow(path, columns)
 
 
-def _keras(path: str, columns: Binding | None) -> nn.Module:
+def _keras(path: str, columns: Binding | None, sizes: Mapping[str, Sizes]) -> nn.Module:
     description = config.read(path)
     if qkeras.takes(description):
         return qkeras.import_qkeras(path, description, columns)
-    return import_keras(path, description, columns)
+    return import_keras(path, description, columns, sizes)
 
 
-def _keras_of_json(path: str, columns: Binding | None) -> nn.Module:
+def _keras_of_json(path: str, columns: Binding | None, sizes: Mapping[str, Sizes]) -> nn.Module:
     with tempfile.TemporaryDirectory(prefix="tensoa-keras-") as folder:
         whole = str(Path(folder) / "model.h5")
         config.joined(path, whole)
         try:
-            return _keras(whole, columns)
+            return _keras(whole, columns, sizes)
         except InputError as error:
             raise InputError(str(error).replace(whole, path)) from error
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from exporting import CASES, agreement, bind, block
+from tensoa import compiling
 from tensoa.binding.defaults import words_of_model
 from tensoa.errors import InputError
 from tensoa.export import Options, export
@@ -329,9 +330,22 @@ def test_files_that_are_no_models(tmp_path):
     refused(tmp_path / "odd.keras", f"Keras {keras.__version__} does not take it: ")
 
 
-def test_free_sizes_are_refused(tmp_path):
+def test_free_sizes_are_refused_with_the_words_for_them(tmp_path):
     keras.Sequential([keras.Input((None, 3), name="hits"), layers.GlobalAveragePooling1D()]).save(tmp_path / "model.keras")
-    refused(tmp_path / "model.keras", 'input "hits": has the shape [None, 3]; expected sizes that are fixed, but for the rows')
+    refused(tmp_path / "model.keras", 'input "hits": the file leaves its sizes free; expected them in words: --columns "hits[n, SIZE, 3]"')
+
+
+def test_sizes_that_the_file_leaves_free_are_those_of_the_words(tmp_path):
+    signal = keras.Input((None, 4), name="signal")
+    inner = layers.Conv1D(8, 5, activation="relu")(signal)
+    model = keras.Model(signal, layers.Cropping1D(3)(layers.Conv1D(2, 3)(inner)))
+    path, lines = saved(model, tmp_path), []
+    compiling.compile(path, tmp_path / "m.pt2", columns=["signal[n,20,4]"], report=lines.append)
+    assert any(line.startswith("rows first: signal is [n, 20, 4]") for line in lines)
+    assert any(line.startswith("compared with Keras") and ": the same in " in line for line in lines)
+    x = draw(5, 20, 4)
+    got = load_module(path, sizes={"signal": (None, 20, 4)})(torch.from_numpy(x))
+    np.testing.assert_allclose(got.numpy(), model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
 
 
 def test_without_keras_the_message_says_what_to_install(tmp_path):

@@ -10,15 +10,16 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import nn
 
 from tensoa.binding import Binding
-from tensoa.binding.defaults import Taken
+from tensoa.binding.defaults import Sizes, Taken
 from tensoa.errors import InputError, first_line
 from tensoa.importers.keras import config, legacy
 from tensoa.importers.outputs import chosen, notes
@@ -28,9 +29,14 @@ from tensoa.tracing import traced
 ROWS = 3  # of the examples that torch.export follows
 
 
-def import_keras(path: str, description: dict, columns: Binding | None = None) -> "Keras":
+def import_keras(
+    path: str,
+    description: dict,
+    columns: Binding | None = None,
+    sizes: Mapping[str, Sizes] = MappingProxyType({}),
+) -> "Keras":
     """The model in a file with this configuration; where a binding is given, its inputs have the dtypes of the blocks.
-    Raises InputError.
+    `sizes`: of inputs, for those that the file leaves free. Raises InputError.
     """
     _check(path, description)
     keras = _keras(path)
@@ -52,7 +58,7 @@ def import_keras(path: str, description: dict, columns: Binding | None = None) -
     if not getattr(model, "inputs", None):
         raise InputError(f"{path}: its inputs have no shape; call the model once before it is saved, or give it an Input")
     try:
-        return Keras(model, results, notes(results, [*outputs]), columns, keras)
+        return Keras(model, results, notes(results, [*outputs]), columns, sizes, keras)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -111,16 +117,21 @@ class Keras(nn.Module):
 
     framework = "Keras"
 
-    def __init__(self, model: Any, results: dict[str, str], notes: list[str], columns: Binding | None, keras: Any) -> None:
+    def __init__(
+        self,
+        model: Any,
+        results: dict[str, str],
+        notes: list[str],
+        columns: Binding | None,
+        said: Mapping[str, Sizes],
+        keras: Any,
+    ) -> None:
         super().__init__()
         self.framework = f"Keras {keras.__version__}"
         self.argument_names = [tensor.name for tensor in model.inputs]
         self.result_names, self.notes = [*results], notes
         dtypes = _dtypes(model, columns, self.argument_names)
-        sizes = [tensor.shape[1:] for tensor in model.inputs]
-        for name, size in zip(self.argument_names, sizes):
-            if None in size:
-                raise InputError(f'input "{name}": has the shape {list(size)}; expected sizes that are fixed, but for the rows')
+        sizes = [_sizes(name, tensor.shape, said.get(name, ())) for name, tensor in zip(self.argument_names, model.inputs)]
         self.taken_by_file = [
             Taken(name, dtype, (None, *size)) for name, size, dtype in zip(self.argument_names, sizes, dtypes)
         ]
@@ -148,6 +159,16 @@ class Keras(nn.Module):
             got = len(tensors) + len(by_name)
             raise InputError(f"the model takes {', '.join(self.argument_names)}; got {got} inputs")
         return named(self.graph([*tensors, *(by_name[name] for name in rest)]), self.result_names)
+
+
+def _sizes(name: str, of_file: Sizes, said: Sizes) -> tuple[int, ...]:
+    """Of a row; what the file leaves free is as it is said. Raises InputError."""
+    whole = [b if a is None and len(said) == len(of_file) else a for a, b in zip(of_file, said or of_file)]
+    sizes = tuple(size for size in whole[1:] if size is not None)
+    if len(sizes) < len(of_file) - 1:
+        free = ", ".join("n" if i == 0 else "SIZE" if size is None else str(size) for i, size in enumerate(of_file))
+        raise InputError(f'input "{name}": the file leaves its sizes free; expected them in words: --columns "{name}[{free}]"')
+    return sizes
 
 
 def _values(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
