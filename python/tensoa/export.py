@@ -55,9 +55,9 @@ from torch import nn
 from tensoa import binding, just_in_time, program_kinds
 from tensoa.binding import Binding, examples, words
 from tensoa.binding.columns import output_arguments
-from tensoa.binding.domain import with_domain
+from tensoa.binding.domain import made_up
 from tensoa.binding.evaluation import evaluated
-from tensoa.binding.model import result_rows, with_examples, with_lengths
+from tensoa.binding.model import result_rows, with_lengths
 from tensoa.binding.real_rows import MISSING
 from tensoa.budget import Budget, OverBudget, budget_of, within
 from tensoa.command import check_writable, replacing, run, step, working
@@ -178,7 +178,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         columns, lengths = with_lengths(module.to("cpu"), columns)
         for line in _length_lines(columns, lengths):
             options.report(line)
-        columns, domain_lines = with_domain(module, with_examples(module, columns))
+        columns, domain_lines = made_up(module, columns)
         for line in domain_lines:
             options.report(line)
         rules = result_rows(module, columns, "cpu")

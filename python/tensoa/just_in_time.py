@@ -20,9 +20,9 @@ from torch import nn
 from tensoa.binding import Binding, require_binding
 from tensoa.binding.blocks import argument_names
 from tensoa.binding.columns import FEW_ROWS, MOST_TRACED, ROWS, Columns, collections_of, trial_rows
-from tensoa.binding.domain import HARDLY_ANY, with_domain
+from tensoa.binding.domain import HARDLY_ANY, made_up
 from tensoa.binding.evaluation import evaluated
-from tensoa.binding.model import as_exported, results_of, with_examples
+from tensoa.binding.model import as_exported, results_of
 from tensoa.command import check_writable, replacing, step
 from tensoa.compiler.frontends import torchscript
 from tensoa.compiler.frontends.torch_export.quantised import decompositions
@@ -117,7 +117,7 @@ def write_script(module: nn.Module, columns: Binding, path: str | PathLike, repo
         if isinstance(module, torch.jit.ScriptModule):
             script, said = module, "as it is in the file"
         else:
-            columns, domain_lines = with_domain(module, with_examples(module, columns))
+            columns, domain_lines = made_up(module, columns)
             for line in domain_lines:
                 report(line)
             script, how = _script_of(module, columns)
@@ -222,7 +222,7 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
     for line in outputs.lines(module, columns):
         report(line)
     module = torchscript.interpreted(module, columns).requires_grad_(False).to("cpu")
-    columns, domain_lines = with_domain(module, with_examples(module, columns))
+    columns, domain_lines = made_up(module, columns)
     for line in domain_lines:
         report(line)
     for rows in _compared_rows(columns):

@@ -119,9 +119,7 @@ def _may_write(module: nn.Module) -> bool:
     """Whether a graph has an operator that writes an argument: its schema says so, but for running statistics."""
     nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()
     schemas = [node.target._schema for node in nodes if isinstance(node.target, torch._ops.OpOverload)]
-    return any(
-        schema.is_mutable or any(argument.name == "running_mean" for argument in schema.arguments) for schema in schemas
-    )
+    return any(schema.is_mutable or any(argument.name == "running_mean" for argument in schema.arguments) for schema in schemas)
 
 
 def require_no_state(signature: torch.export.ExportGraphSignature) -> None:

@@ -188,3 +188,24 @@ def test_a_state_that_rows_of_a_call_have_together_is_not_carried():
 def test_what_gives_the_same_at_each_call_has_no_state():
     assert [block.name for block in found(Counting(), "x=a,b")[1].inputs] == ["x"]
     assert not isinstance(with_state(Counting(), ["x"]), Carried)
+
+
+class WithoutANumber(nn.Module):
+    """Whose result has no number at its end, and whose state is `sum`."""
+
+    def __init__(self, is_kept):
+        super().__init__()
+        self.is_kept = is_kept
+        self.register_buffer("sum", torch.tensor([0.0, torch.nan]))
+
+    def forward(self, x):
+        if self.is_kept:
+            self.sum = self.sum + x
+        return torch.cat([x + self.sum[:1], torch.full((1,), torch.nan)])
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_results_that_are_no_numbers_neither_hide_a_state_nor_are_one(is_kept):
+    model, x = WithoutANumber(is_kept), torch.randn(1)
+    calls = [(1, lambda factor=1.0: model(factor * x))]
+    assert state_of(model, iter(calls)) == ["sum"] * is_kept

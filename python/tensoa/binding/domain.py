@@ -9,16 +9,18 @@ for all columns together, for each block and for each column, then parts of the 
 
 import math
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tensoa.binding.blocks import Binding, Block
 from tensoa.binding.columns import EVERYWHERE, FEW_ROWS, Columns, Range, all_of, collections_of, is_integer, trial_rows
-from tensoa.binding.model import as_exported
+from tensoa.binding.model import as_exported, with_examples
 from tensoa.command import step
 
 ENOUGH = 0.25  # the share of rows in which each plane of the results is finite: nothing is searched for
@@ -86,6 +88,20 @@ class _Call:
     def order(self) -> tuple[float, float]:
         """The larger, the better."""
         return (float(torch.cat(self.shares).mean()) if self.shares else -1.0, self.inside)
+
+
+_known: weakref.WeakKeyDictionary[nn.Module, tuple[Binding, tuple[Binding, list[str]]]] = weakref.WeakKeyDictionary()
+
+
+def made_up(module: nn.Module, binding: Binding) -> tuple[Binding, list[str]]:
+    """with_domain() of with_examples(). For the same binding what was found before: a model whose package takes too long is
+    made a program that runs just in time next.
+    """
+    of, found = _known.get(module, (None, None))
+    if found is None or of is not binding:
+        found = with_domain(module, with_examples(module, binding))
+        _known[module] = binding, found
+    return found
 
 
 def with_domain(module: Any, binding: Binding) -> tuple[Binding, list[str]]:

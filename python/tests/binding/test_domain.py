@@ -12,7 +12,7 @@ from exporting import CASES, THREE_TO_TWO, Module, bind, block
 from tensoa import just_in_time
 from tensoa.binding import domain
 from tensoa.binding.columns import EVERYWHERE, REAL_ROWS, Columns, moved
-from tensoa.binding.domain import with_domain
+from tensoa.binding.domain import made_up, with_domain
 from tensoa.binding.model import with_examples
 from tensoa.errors import InputError
 from tensoa.export import Options, export
@@ -83,6 +83,17 @@ def test_where_most_numbers_are_finite_nothing_changes():
     for function in (lambda m, x: x @ m.weight, lambda m, x: x[:, :2].log()):
         columns = bind(*THREE_TO_TWO)
         assert with_domain(Module(function), columns) == (columns, [])
+
+
+def test_the_search_is_done_once_for_a_model_and_its_columns():
+    calls = []
+    module = Module(lambda m, x: calls.append(None) or two((x[:, 0] - 5).log(), x[:, 1]))
+    columns = bind(*THREE_TO_TWO)
+    first, count = made_up(module, columns), len(calls)
+    assert count > 1 and share(module, first[0]) > 0.6
+    calls.clear()
+    assert made_up(module, columns) is first and not calls
+    assert made_up(module, bind(*THREE_TO_TWO)) is not first and len(calls) == count
 
 
 def test_only_columns_that_need_it_have_a_range():

@@ -332,7 +332,8 @@ def test_files_that_are_no_models(tmp_path):
 
 def test_free_sizes_are_refused_with_the_words_for_them(tmp_path):
     keras.Sequential([keras.Input((None, 3), name="hits"), layers.GlobalAveragePooling1D()]).save(tmp_path / "model.keras")
-    refused(tmp_path / "model.keras", 'input "hits": the file leaves its sizes free; expected them in words: --columns "hits[n, SIZE, 3]"')
+    free = 'input "hits": the file leaves its sizes free; expected them in words: --columns "hits[n, SIZE, 3]"'
+    refused(tmp_path / "model.keras", free)
 
 
 def test_sizes_that_the_file_leaves_free_are_those_of_the_words(tmp_path):
