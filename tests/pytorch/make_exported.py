@@ -74,6 +74,18 @@ class Scores(nn.Module):
 
 
 @module(floats(3))
+class OtherNames(nn.Module):
+    """Of sub and div, whose results are written in place: they are no memory of the constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([0.5, -1.0, 2.0]))
+
+    def forward(self, x):
+        return torch.divide(torch.subtract(self.mean, x).mul_(3.0), self.mean).add_(1.0)
+
+
+@module(floats(3))
 class Classes(nn.Module):
     def __init__(self):
         super().__init__()

@@ -72,6 +72,7 @@ const std::vector<Case> kCases{
     {"read_twice", {{"x", "abc"}}, {{"out", "abcdef"}}},
     {"truth_values", {{"x", "abc"}}, {{"out", "abc"}}},
     {"named_pair", {{"x", "abc"}}, {{"plus_one", "abc"}, {"twice", "def"}}},
+    {"other_names", {{"x", "abc"}}, {{"out", "abc"}}},
     {"returned", {{"x", "abc"}}, {{"all", "abc"}, {"last", "de"}}},
 };
 
