@@ -17,7 +17,7 @@ namespace tensoa::onnx {
 namespace {
 
 /// Of columns that have no names: a damaged file may have more than there is memory for.
-constexpr std::int64_t kMostPlanes = 1U << 16U;
+constexpr std::int64_t kMostPlanes = 1U << 20U;
 
 /// Which columns a value can be: an ONNX file says sizes, of which one is rows, and names no columns. Rows are first, or
 /// second where the first of two sizes is a number: [2, n], as edges are.

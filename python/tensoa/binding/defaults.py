@@ -20,7 +20,7 @@ from tensoa.dtypes import DTYPES, name_of
 from tensoa.errors import InputError
 
 MOST_PLACES = 40  # that are written out in the line to type
-MOST_COLUMNS = 1 << 16  # that have no names; kMostPlanes of onnx/src/inspect.cpp
+MOST_COLUMNS = 1 << 20  # that have no names; kMostPlanes of onnx/src/inspect.cpp
 Sizes = tuple[int | None, ...]  # of a tensor, None where they are free
 
 

@@ -48,3 +48,14 @@ def test_columns_and_blocks_give_the_answers_of_the_runtime(tmp_path: Path) -> N
 def test_a_gpu_is_refused_with_the_way_there(tmp_path: Path) -> None:
     with pytest.raises((DeviceError, LoadError), match="cuda"):
         Model(network(tmp_path), device="cuda:0")
+
+
+def test_the_numbers_of_a_large_image_are_columns(tmp_path: Path) -> None:
+    helper, tensor = onnx.helper, onnx.TensorProto.FLOAT
+    values = [helper.make_tensor_value_info(*one) for one in (("x", tensor, ["n", 900, 120]), ("mean", tensor, ["n", 1]))]
+    nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("ReduceMean", ["flat"], ["mean"], axes=[1])]
+    graph = helper.make_graph(nodes, "image", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "image.onnx")
+    x = np.random.default_rng(5).standard_normal((3, 108_000)).astype(np.float32)
+    found = Model(tmp_path / "image.onnx")(x.reshape(3, 900, 120))
+    np.testing.assert_allclose(found, x.mean(1, keepdims=True), atol=1e-6)
