@@ -19,9 +19,7 @@ from pathlib import Path
 import numpy as np
 from tensoa.errors import InputError, first_line
 
-CONVERT = (
-    "import sys, xgboost as x; x.Booster(model_file=sys.argv[1]).save_model(sys.argv[2]); print('XGBoost', x.__version__)"
-)
+CONVERT = "import sys, xgboost as x; x.Booster(model_file=sys.argv[1]).save_model(sys.argv[2]); print('XGBoost', x.__version__)"
 Call = Callable[[dict[str, np.ndarray]], list[np.ndarray]]
 
 
@@ -68,7 +66,9 @@ def onnx(path: Path, names: list[str], splitting: str | None) -> Runtime:
         run = in_float64(str(path), [*inputs], {name: name for name in names})
         found = run([torch.from_numpy(one) for one in of_inputs(given).values()])
         arrays = [one.numpy() for one in (found if isinstance(found, tuple) else [found])]
-        return [one.astype(np.float32) if one.dtype == np.float64 and name in floats else one for name, one in zip(names, arrays)]
+        return [
+            one.astype(np.float32) if one.dtype == np.float64 and name in floats else one for name, one in zip(names, arrays)
+        ]
 
     shapes = {name: one.shape for name, one in inputs.items()}
     return Runtime(f"ONNX Runtime {onnxruntime.__version__}", {"ONNX Runtime": call}, shapes, definition=definition)
@@ -93,9 +93,7 @@ def xgboost(path: Path, names: list[str], splitting: str | None) -> Runtime:
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / "model.json"
             command = [sys.executable, "-c", CONVERT, str(path), str(made)]
-            done = subprocess.run(
-                command, env={**os.environ, "PYTHONPATH": older}, capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, env={**os.environ, "PYTHONPATH": older}, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise InputError(f"the XGBoost of {older} does not take it: {first_line(done.stderr)}")
             booster.load_model(made)

@@ -178,7 +178,9 @@ def test_onnx_is_defined_in_float64_and_normalises_by_the_statistics_of_the_file
     values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 1, 2]) for name in "xy"]
     constants = [onnx.numpy_helper.from_array(number, name) for number, name in zip(numbers, "sbmv")]
     graph = onnx.helper.make_graph([node], "g", values[:1], values[1:], constants)
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=6), tmp_path / "m.onnx")
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=6), tmp_path / "m.onnx"
+    )
     runtime = case.RUNTIMES["ONNX network"](tmp_path / "m.onnx", [], None)
     x = torch.randn(3, 1, 2).numpy()
     (found,) = runtime.definition({"x": x})
