@@ -520,9 +520,11 @@ def test_a_file_whose_columns_make_it_no_other_module_is_read_once(tmp_path, mon
     onnx.save(onnx.helper.make_model(graph, opset_imports=imports, ir_version=8), tmp_path / "m.onnx")
     read = []
 
-    def load(source, columns=None, load=compiling.load_module):
+    load_module = compiling.load_module
+
+    def load(source, columns=None, sizes=None):
         read.append(columns)
-        return load(source, columns)
+        return load_module(source, columns, sizes or {})
 
     monkeypatch.setattr(compiling, "load_module", load)
     tensoa.compile(tmp_path / "m.onnx", tmp_path / "a.pt2", columns=["x=a,b"], report=lambda line: None)
