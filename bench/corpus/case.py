@@ -13,6 +13,7 @@ Prints JSON. Without a "model" it only loads the file in its own runtime.
 import json
 import os
 import re
+import resource
 import statistics
 import sys
 import time
@@ -32,7 +33,7 @@ TREES = ("XGBoost", "LightGBM", "CatBoost", "scikit-learn", "ONNX trees", "TMVA 
 COMPARED = 37  # rows, which no axis of a model has by chance
 ROWS = (1, 16, 1000)
 TURNS, SHORTEST, LONGEST = 9, 2e-3, 12.0  # of a round of calls in seconds; of all rounds of a number of rows
-MOST_SECONDS = 15.0  # of one call that is timed
+MOST_SECONDS, MOST_MEMORY = 15.0, 8.0  # of one call that is timed, in GiB
 TOLERANCE = {True: 1e-6, False: 1e-4}  # of trees, of networks: ||a - b|| / ||b|| of a column
 
 
@@ -234,8 +235,12 @@ def compared(case: dict) -> dict:
     right = next(iter(runtime.calls.values()))
     tolerance = TOLERANCE[is_trees]
     all_given = [Given(model, case, rows, edges) for rows in (1, COMPARED)]
-    ours = together([as_arrays(model(*given.blocks)) for given in all_given])
-    theirs = together([answers_of(right, given, runtime, case["words"]) for given in all_given])
+    each, peaks = [], []
+    for given in all_given:
+        each.append((as_arrays(model(*given.blocks)), answers_of(right, given, runtime, case["words"])))
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20))
+    ours, theirs = (together(list(one)) for one in zip(*each))
+    of_a_row = (peaks[1] - peaks[0]) / COMPARED  # GiB
     found["error"] = difference(ours, theirs)
     found["is_right"] = found["error"] <= tolerance
     if not found["is_right"] and runtime.definition is not None:
@@ -250,6 +255,9 @@ def compared(case: dict) -> dict:
     for rows in ROWS:
         if slowest * rows > MOST_SECONDS:
             found["notes"][f"{rows} rows"] = f"not timed: a call takes about {slowest * rows:.0f} s"
+            continue
+        if of_a_row * rows > MOST_MEMORY:
+            found["notes"][f"{rows} rows"] = f"not timed: a call takes about {of_a_row * rows:.0f} GiB"
             continue
         given = Given(model, case, rows, edges)
         calls: dict[str, Callable[[], object]] = {
