@@ -22,7 +22,6 @@ enum Place : std::size_t {
   kCreateSession = 7,
   kRun = 9,
   kCreateSessionOptions = 10,
-  kDisableCpuMemArena = 19,
   kSetIntraOpNumThreads = 24,
   kSetInterOpNumThreads = 25,
   kSessionGetInputCount = 30,
@@ -121,7 +120,6 @@ void take_functions(Runtime& all, const void* const* table) {
   take(all.bind_output, table, kBindOutput);
   take(all.clear_outputs, table, kClearBoundOutputs);
   take(all.create_session_options, table, kCreateSessionOptions);
-  take(all.disable_cpu_arena, table, kDisableCpuMemArena);
   take(all.set_intra_threads, table, kSetIntraOpNumThreads);
   take(all.set_inter_threads, table, kSetInterOpNumThreads);
   take(all.add_config_entry, table, kAddSessionConfigEntry);

@@ -63,7 +63,6 @@ struct Runtime {
   OrtStatus* (*bind_output)(OrtIoBinding*, const char* name, const OrtValue*);
   void (*clear_outputs)(OrtIoBinding*);
   OrtStatus* (*create_session_options)(OrtSessionOptions**);
-  OrtStatus* (*disable_cpu_arena)(OrtSessionOptions*);
   OrtStatus* (*set_intra_threads)(OrtSessionOptions*, int);
   OrtStatus* (*set_inter_threads)(OrtSessionOptions*, int);
   OrtStatus* (*add_config_entry)(OrtSessionOptions*, const char* key, const char* value);

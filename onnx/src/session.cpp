@@ -89,7 +89,8 @@ std::vector<Value> values_of(const OrtSession* session, Count count, Type type, 
 }
 
 // [options]
-/// One thread, which is that of the caller, and no memory that a call does not need.
+/// One thread, which is that of the caller. The memory of a call is kept for the next one: without that, 1 000 rows of a
+/// transformer took three times as long.
 OptionsOwner options_of(const Runtime& ort) {
   OrtSessionOptions* made = nullptr;
   ort.check(ort.create_session_options(&made));
@@ -98,7 +99,6 @@ OptionsOwner options_of(const Runtime& ort) {
   ort.check(ort.set_inter_threads(made, 1));
   ort.check(ort.add_config_entry(made, "session.intra_op.allow_spinning", "0"));
   ort.check(ort.add_config_entry(made, "session.inter_op.allow_spinning", "0"));
-  ort.check(ort.disable_cpu_arena(made));
   return options;
 }
 // [/options]

@@ -32,7 +32,7 @@ namespace tensoa::onnx {
 /// that number alone. Files with operators that ONNX Runtime does not have are a LoadError that names the operator.
 ///
 /// One session for all threads. It works in the thread that calls: no thread of ONNX Runtime's is ever started. Weights
-/// are there once; memory of a call is given back at its end. Neither counts for a memory_budget(), and where it does not
+/// are there once; memory of calls is kept for later ones. Neither counts for a memory_budget(), and where it does not
 /// suffice the call is a DeviceFullError. An output that is written where it lies may be partly written by a call that
 /// fails while the model runs.
 ///
