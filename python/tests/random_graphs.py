@@ -305,6 +305,15 @@ class Draw:
 
     draw_another_gather = draw_gather
 
+    def draw_table(self, _):
+        """Rows of a constant by one place each, or of one that is the same in all rows."""
+        rows, count, width = self.random.choice(ROWS), self.random.choice(SIZES), self.random.choice(SIZES)
+        table = self.numbers(self.dtype(), (count, width))
+        if self.random.random() < 0.3:
+            count, table = rows, build.view(self.numbers(self.dtype(), (width,)), (rows, width), [axis(1)])
+        places = build.view(self.places((rows,), count), (rows, width), [axis(0)])
+        return build.gather(table, places, [None, axis(1)])
+
     def draw_scatter(self, x):
         if not x.shape or kind_of(x.dtype) == BOOLS:
             return None

@@ -221,6 +221,12 @@ def test_rows_of_a_table_are_read_at_places_and_those_outside_are_nan(width, tmp
     check(program_of(layer(build.concat([layer(rows_of(6), 8), found], 1), 12)), planes, [40], tmp_path)
 
 
+def test_rows_that_are_all_equal_are_read_at_places(tmp_path):
+    equal = build.with_axis(build.constant(np.arange(4, dtype=np.float32), FLOAT32), 0, "hits")
+    row = build.gather(equal, one_place(0, 4), [None, build.axis(1)])
+    check(program_of(build.apply("exp", row)), {(0, 0): np.array([6, 0, -1, 3, 7, 2])}, [6], tmp_path)
+
+
 @pytest.mark.parametrize("fn", ["sum", "max", "min"])
 @pytest.mark.parametrize("width", [2, 20])
 @pytest.mark.parametrize("grouped", [False, True])

@@ -143,15 +143,15 @@ class FragmentStage(LayerPrinter):
         while isinstance(source.op, ops.View):
             at = [None if one is None else one for one in through(source.op.index, source.args[0], at)]
             source = source.args[0]
-        elements = np.broadcast_to(flat(at, source), len(every))
+        elements, is_table = np.broadcast_to(flat(at, source), len(every)), source is x and not x.rows
         if self.is_unpacked(root):
-            values = [self.far_number(source, int(e), self.place(places, n, size)) for n, e in enumerate(elements)]
+            values = [self.far_number(source, is_table, int(e), self.place(places, n, size)) for n, e in enumerate(elements)]
             return self.unpacked(root, values)
         if (np.diff(elements) != 1).any() or elements[0] % 4 or isinstance(source.op, (ops.Column, ops.Iota)):
             raise NotHeld(f"{root!r}")
         place = self.one_place(places, size)
         if isinstance(source.op, ops.Constant):
-            if len(source.shape) != 2 or source.shape[1] != len(every) or len(every) % 4:
+            if not is_table or len(source.shape) != 2 or source.shape[1] != len(every) or len(every) % 4:
                 raise NotHeld(f"{root!r}")
             memory, pitch = self.weights.floats(source.op.data), len(every)
         else:
@@ -164,18 +164,19 @@ class FragmentStage(LayerPrinter):
         )
         return self.rows_read(root, rows)
 
-    def far_number(self, source: Tensor, element: int, place: str) -> str:
-        """An element of the row that a place names."""
+    def far_number(self, source: Tensor, is_table: bool, element: int, place: str) -> str:
+        """An element of the row that a place names. `is_table`: whether a constant has one for each place."""
         kind, at = type_of(source.dtype), f"int64{{{place}.at[r]}}"
         if isinstance(source.op, ops.Iota):
-            text = f"static_cast<{kind}>({at})"
+            text = f"static_cast<{kind}>({at if source.rows else element})"
         elif isinstance(source.op, ops.Column):
             op = source.op
             pointer = f"static_cast<const {op.dtype.cuda}*>(p.block[{op.block}])"
             text = f"from_column<{kind}>({pointer}[{op.planes[element]} * p.pitch[{op.block}] + {at}])"
         elif isinstance(source.op, ops.Constant):
             pointer = self.weights.pointer(source.op.data, source.dtype)
-            text = f"{pointer}[{at} * {elements_of(source) // source.op.data.shape[0]} + {element}]"
+            row = f"{at} * {elements_of(source) // source.op.data.shape[0]} + " if is_table else ""
+            text = f"{pointer}[{row}{element}]"
             if source.dtype.is_bool:
                 text = f"({text} != 0)"
         else:
