@@ -25,9 +25,12 @@ PAD = 3  # elements behind each plane
 class CudaLibrary:
     """As typed_programs.Library. `architecture`: of this machine's GPU; None: by the emulation."""
 
-    def __init__(self, program, folder, architecture=None, name="programs", precision="tf32x3", made=None, loaded=None):
+    def __init__(
+        self, program, folder, architecture=None, name="programs", precision="tf32x3", made=None, loaded=None,
+        deterministic=False,
+    ):  # fmt: skip
         self.program = program
-        self.made = made or cuda.generate(simplified(program), precision=precision)
+        self.made = made or cuda.generate(simplified(program), precision=precision, deterministic=deterministic)
         if loaded is not None:
             self.loaded = loaded
         elif architecture is None:
@@ -92,12 +95,12 @@ def planes_found(block, planes, rows, dtype):
     return table[planes, :rows].copy()
 
 
-def cuda_libraries(programs, folder, architecture=None, precision="ieee"):
+def cuda_libraries(programs, folder, architecture=None, precision="ieee", deterministic=False):
     """{key: CudaLibrary} of {key: program} but those that are refused; for the emulation by one run of the compiler."""
     made = {}
     for key, program in programs.items():
         with contextlib.suppress(NotFused):
-            made[key] = cuda.generate(simplified(program), precision=precision)
+            made[key] = cuda.generate(simplified(program), precision=precision, deterministic=deterministic)
     loaded = dict.fromkeys(made)
     if architecture is None and made:
         loaded = dict(zip(made, on_cpu([one.made for one in made.values()], folder, "all")))

@@ -166,11 +166,9 @@ def scattered():
     return build.scatter("sum", hits(4), places, 0, "hits")
 
 
-def test_sums_whose_order_is_that_of_the_moment_are_said_and_refused():
+def test_sums_whose_order_is_that_of_the_moment_are_said():
     program = simplified(program_of(scattered()))
-    assert not cuda.generate(program).is_the_same
-    with pytest.raises(NotFused, match=r"bits depend on the order of its rows \(scatter\[sum, axis 0\]: float32\[hits, 4\]\)"):
-        cuda.generate(program, deterministic=True)
+    assert not cuda.generate(program).is_the_same and cuda.generate(program, deterministic=True).is_the_same
 
 
 def test_a_layer_that_every_block_would_read_is_refused():

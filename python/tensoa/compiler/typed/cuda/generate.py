@@ -24,9 +24,10 @@ from tensoa.compiler.typed.cuda.products import items_of, operand_of
 from tensoa.compiler.typed.cuda.stream_lanes import BLOCKS_OF_ONE, BLOCKS_OF_TWO, LANES_OF_ROWS, exchanged_bytes, rows_of_team
 from tensoa.compiler.typed.cuda.streams import StreamPrinter
 from tensoa.compiler.typed.cuda.target import SM_80, Target
-from tensoa.compiler.typed.functions import JOININGS, start_of
+from tensoa.compiler.typed.functions import start_of
 from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.program import Program
+from tensoa.compiler.typed.same_bits import depends_on_order, with_the_same_bits
 from tensoa.compiler.typed.schedule.addresses import elements_of, width_of
 from tensoa.compiler.typed.schedule.nests import Nests
 from tensoa.compiler.typed.schedule.stages import ONE, symbol_of
@@ -51,11 +52,9 @@ def generate(
     """The kernels of a program that the passes are done with. `domains`: the collections of its rows; `deterministic`: every
     call has to give the same bits. Raises NotFused for what there is no code for.
     """
-    program = selected(program)
+    program = selected(with_the_same_bits(program) if deterministic else program)
     memory = Memory(program)
-    changing = [one for nests in memory.stages for one in nests.stage.scatters if _depends_on_order(one)]
-    if changing and deterministic:
-        raise NotFused(f"a sum whose bits depend on the order of its rows ({changing[0]!r})")
+    is_the_same = not any(depends_on_order(one) for nests in memory.stages for one in nests.stage.scatters)
     result = Generated(_params(program, 0), buffers=[BufferEntry(domain, size) for domain, size in memory.shapes])
     weights, source, texts = Pool(_LINE), list[str](), list[KernelText]()
     for i, nests in enumerate(memory.stages):
@@ -73,12 +72,7 @@ def generate(
     bytes_of_row = max(1, sum(buffer.row_bytes for buffer in result.buffers))
     is_apart = len(memory.stages) == 1 and len(program.rows) == 1 and not _reads_others(memory.stages[0])
     at_once = target.workspace_bytes // bytes_of_row // 16 * 16 if is_apart and result.buffers else 0
-    return CudaKernels(result, list(domains) or list(range(len(program.rows))), described(memory), not changing, at_once)
-
-
-def _depends_on_order(tensor: Tensor) -> bool:
-    assert isinstance(tensor.op, ops.Scatter)
-    return not JOININGS[tensor.op.fn].is_choice and tensor.dtype.is_float
+    return CudaKernels(result, list(domains) or list(range(len(program.rows))), described(memory), is_the_same, at_once)
 
 
 def described(memory: Memory) -> list[str]:
