@@ -122,7 +122,9 @@ class Capture:
         if name in ("sym_size", "sym_numel"):
             return node.meta["val"]
         lower = LOWERINGS.get(name) or LOWERINGS.get(name.rstrip("_"))
-        if lower is None and not node.all_input_nodes and torch.Tag.nondeterministic_seeded not in node.target.tags:
+        if lower is None and torch.Tag.nondeterministic_seeded in node.target.tags:
+            raise NotFused(f"random numbers ({name})")
+        if lower is None and not node.all_input_nodes:
             return self.constant(node.target(*node.args, **node.kwargs))
         if lower is None:
             raise NotFused(f"the operation {node.target}")

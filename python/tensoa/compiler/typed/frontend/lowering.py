@@ -101,11 +101,7 @@ class Context:
         return [self.as_value(argument, dtype) for argument in arguments]
 
     def as_value(self, argument: Any, dtype: DType) -> Value:
-        if isinstance(argument, Value):
-            return cast(argument, dtype)
-        if isinstance(argument, (bool, int, float)):
-            return number(argument, dtype)
-        raise NotFused(f"a number that is known with the rows only ({argument})")
+        return cast(argument, dtype) if isinstance(argument, Value) else number(argument, dtype)
 
 
 def fixed_number(x: Any, what: str) -> Any:

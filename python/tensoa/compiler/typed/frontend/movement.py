@@ -14,7 +14,6 @@ from tensoa.compiler.typed.frontend.values import (
     agreed,
     cast,
     flat,
-    number,
     permuted,
     replaced,
     reshaped,
@@ -235,10 +234,10 @@ def padded(x: Value, dim: int, before: int, after: int, fill: float) -> Value:
 @lowers("full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "fill")
 @lowers("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty")
 def full(context: Context, *args: Any, **named: Any) -> Value:
-    name = str(context.node.target)
-    values = [arg for arg in args if isinstance(arg, (bool, int, float))]
-    fill = 1 if "ones" in name else values[-1] if values and ("full" in name or "fill" in name) else 0
-    return to_shape(number(fill, context.dtype), context.shape())
+    fill: Any = int("ones" in context.name)
+    if "full" in context.name or "fill" in context.name:
+        fill = named.get("fill_value", args[-1])
+    return to_shape(context.as_value(fill, context.dtype), context.shape())
 
 
 @lowers("arange")
@@ -246,8 +245,8 @@ def arange(context: Context, *args: Any, **named: Any) -> Value:
     (factors,) = context.shape()
     start, step = 0, 1
     if "start" in str(context.node.target):
-        start = args[0]
-        step = args[2] if len(args) > 2 else 1
+        start = fixed_number(args[0], "the first number of arange")
+        step = fixed_number(args[2] if len(args) > 2 else named.get("step", 1), "the step of arange")
     counted = counter(factors, INT64)
     if (start, step) == (0, 1):
         return cast(counted, context.dtype)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
@@ -257,7 +259,9 @@ def cast(value: Value, dtype: DType) -> Value:
 
 
 def number(x: float | int | bool, dtype: DType) -> Value:
-    """As torch, numbers of Python that an integer does not hold wrap around."""
+    """As torch, numbers of Python that an integer does not hold wrap around. Raises NotFused for one that rows give."""
+    if not isinstance(x, (bool, int, float, np.number)):
+        raise NotFused(f"a number that is known with the rows only ({x})")
     if isinstance(x, int) and dtype.limits is not None and not dtype.is_bool:
         low, high = dtype.limits
         x = int(low + (x - low) % (high - low + 1))
