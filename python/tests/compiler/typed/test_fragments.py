@@ -202,6 +202,22 @@ def test_deep_rows_have_code_for_few_rows_too(tmp_path):
     assert "kRoundsOfFew)" in made.source
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool"])
+def test_numbers_of_other_types_keep_them_next_to_layers(dtype, tmp_path):
+    """float32 does not hold these integers, nor what is left of the float64."""
+    other = rows_of(12, block=1, dtype=DTYPES[dtype])
+    if dtype == "bool":
+        made = build.apply("where", other, layer(rows_of(6), 12), rows_of(12, block=2))
+    else:
+        near = build.apply("sub", other, build.filled(1 << 40, other.dtype, other.shape))
+        made = build.apply("add", build.cast(near, FLOAT32), layer(rows_of(6), 12))
+    draw = np.random.default_rng(6)
+    numbers = {"int64": (1 << 40) + draw.integers(-9, 9, (12, 40)), "float64": (1 << 40) + draw.normal(size=(12, 40))}
+    numbers["bool"] = draw.random((12, 40)) < 0.5
+    planes = {**planes_of(6, 40), **planes_of(12, 40, 2), **{(1, i): numbers[dtype][i] for i in range(12)}}
+    check(program_of(layer(made, 9, 1)), planes, [40], tmp_path)
+
+
 # ---- other rows
 
 

@@ -349,10 +349,12 @@ class FragmentPrinter:
         wanted = [(place, int(e)) for place, (own, e) in enumerate(zip(layout, elements)) if own >= 0]
         if held.layout is not None and len(wanted) > MOST_MOVES:
             raise NotHeld(f"{len(wanted)} numbers that move")
-        made = self.name()
-        self.line(f"Fragment<{len(layout) // TILE}> {made}{{}};")
+        made, tiles = self.name(), len(layout) // TILE
+        self.line(
+            f"Fragment<{tiles}> {made}{{}};" if held.layout is not None else f"auto {made} = spread_over<{tiles}>({held.name});"
+        )
         for place, e in wanted:
-            one = f"Scalar{{{{{held.name}[{e}][0], {held.name}[{e}][1]}}}}" if held.layout is None else self.taken(held, e)
+            one = f"{held.name}[{e}]" if held.layout is None else self.taken(held, e)
             self.line(f"put({made}, {place}, {one}, warp);")
         return made
 

@@ -5,6 +5,25 @@
 // neighbours in memory are numbers of one lane; or each number lies in all lanes of its row.
 #include "products.cuh"
 
+// Numbers of any type, each in all lanes of its row before, as those of a Fragment lie.
+template <int T, class N>
+struct Spread {
+  N at[T][4];
+};
+template <int T, int K, class N>
+__device__ __forceinline__ Spread<T, N> spread_over(const N (&)[K][2]) {
+  return {};
+}
+template <int T, class N>
+__device__ __forceinline__ void put(Spread<T, N>& x, int column, const N (&number)[2],
+                                    const Warp& warp) {
+  const int n = column / 8, odd = column & 1;
+  if (warp.quad == column % 8 / 2) {
+    x.at[n][odd] = number[0];
+    x.at[n][2 + odd] = number[1];
+  }
+}
+
 // ---- rows of memory: `first` is the number in the row that position 0 of tile n has
 
 template <int T>
