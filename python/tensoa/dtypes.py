@@ -4,8 +4,6 @@
 
 from dataclasses import dataclass
 
-from tensoa.errors import InputError
-
 
 @dataclass(frozen=True)
 class DType:
@@ -25,14 +23,6 @@ class DType:
     def is_integer(self) -> bool:
         """Whether it is a type of integers; truth values are not."""
         return not self.is_float and not self.is_bool
-
-    def holds(self, other: "DType") -> bool:
-        """Whether every number of the integers (or truth values) `other` is one of these integers."""
-        if self.limits is None or other.limits is None:
-            raise ValueError(f"no integers: {self.name}, {other.name}")
-        if self.is_bool or other.is_bool:
-            return other.is_bool
-        return self.limits[0] <= other.limits[0] and other.limits[1] <= self.limits[1]
 
 
 def _integer(bits: int, is_signed: bool, cuda: str) -> DType:
@@ -57,19 +47,9 @@ DTYPES = {
         DType("float64", "double", "double", is_float=True),
     )
 }
-#: The halves of the columns of float64, 32 bits each.
-HIGH, LOW = DType("float64_high", "High", "High", is_float=True), DType("float64_low", "Low", "Low", is_float=True)
 BOOL, INT64, FLOAT32 = DTYPES["bool"], DTYPES["int64"], DTYPES["float32"]
 
 
 def name_of(dtype: object) -> str:
     """The name of a dtype of torch, or of a name itself."""
     return str(dtype).removeprefix("torch.")
-
-
-def column_type(dtype: object, program: str) -> DType:
-    """The type of a column that a program reads or writes. `program`: what messages call it. Raises InputError."""
-    found = {**DTYPES, HIGH.name: HIGH, LOW.name: LOW}.get(name_of(dtype))
-    if found is None:
-        raise InputError(f"{program}: a column of {name_of(dtype)}, expected one of {', '.join(DTYPES)}")
-    return found

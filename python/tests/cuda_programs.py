@@ -4,7 +4,9 @@
 CPU.
 """
 
+import contextlib
 import ctypes
+import os
 import subprocess
 from pathlib import Path
 
@@ -14,7 +16,20 @@ import torch
 from tensoa.compiler.backends import cuda
 from tensoa.compiler.typed.cuda.generate import ROUNDS_OF_FEW
 
+#: Environment variables of the emulation: the last warp first; the code for many rows at all numbers of rows.
+BACKWARDS, MANY = "TENSOA_WARPS_BACKWARDS", "TENSOA_MANY_ROWS"
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+@contextlib.contextmanager
+def switched_on(switches):
+    """Sets BACKWARDS or MANY."""
+    os.environ |= dict.fromkeys(switches, "1")
+    try:
+        yield
+    finally:
+        for switch in switches:
+            del os.environ[switch]
 
 
 def params_of(generated):

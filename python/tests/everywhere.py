@@ -10,9 +10,10 @@ import torch
 
 import cuda_programs
 from cpu_programs import RUNNABLE
+from cuda_programs import MANY, switched_on
 from tensoa.binding.columns import Columns, collections_of
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import lift, passes, routes, stages
+from tensoa.compiler import routes
 from tensoa.compiler.backends import cuda
 from tensoa.compiler.frontends import torch_export
 from tensoa.compiler.typed import cpu
@@ -21,40 +22,35 @@ from tensoa.package import fused
 ROWS = (1, 7, 100)  # of both layouts of CPUs
 
 
-def without_groups(program):
-    program = passes.heads_apart(program)
-    return lift.lifted(program) if lift.is_grouped(program) else passes.unrolled(program)
-
-
 class Everywhere:
-    """The row program of a module, compiled; `image`: for sm_90, which NVRTC takes too."""
+    """The fused program of a module, compiled; `image`: for sm_90, which NVRTC takes too."""
 
     def __init__(self, module, binding, folder):
         module = module.eval()
         self.binding = with_examples(module, binding)
         self.rules = result_rows(module, self.binding, "cpu")
         exported = torch_export.exported_program(module, self.binding)
-        self.program = torch_export.row_program(exported, self.binding, self.rules)
         source = routes.for_cpu(exported, self.binding, self.rules).source
         self.runs = {}
         for level in RUNNABLE:
             cpu.build(source, level, folder / f"{level}.so")
             self.runs[level] = fused.load(folder / f"{level}.so")
-        kernels = without_groups(torch_export.row_program(exported, self.binding, self.rules, "cuda"))
-        generated = cuda.generate(kernels, stages.plan(kernels))
+        generated = routes.for_cuda(exported, self.binding, self.rules, cuda.PRECISIONS[0], False).made
         self.image = cuda.compile(generated.source, "sm_90")
         (loaded,) = cuda_programs.on_cpu([generated], folder)
         self.runs["kernels of GPUs"] = self._of_gpu(loaded)
+        self.runs["kernels of GPUs, of many rows"] = self._of_gpu(loaded, [MANY])
         if torch.cuda.is_available():
             major, minor = torch.cuda.get_device_capability()
             image = cuda.compile(generated.source, f"sm_{major}{minor}")
             self.runs["cuda"] = self._of_gpu(cuda_programs.Loaded(generated, image))
 
     @staticmethod
-    def _of_gpu(loaded):
+    def _of_gpu(loaded, switches=()):
         def run(columns, rows):
             blocks = [SimpleNamespace(address=address, pitch=pitch) for address, pitch in columns.blocks]
-            loaded.bind(blocks, rows)()
+            with switched_on(switches):
+                loaded.bind(blocks, rows)()
             if loaded.device == "cuda":
                 torch.cuda.synchronize()
 

@@ -13,7 +13,6 @@ differs and the command that repeats it.
 import argparse
 import copy
 import multiprocessing
-import os
 import re
 import subprocess
 import sys
@@ -285,7 +284,6 @@ def main():
     parser.add_argument("--inductor-each", type=int, default=50, help="which seeds TorchInductor compiles; 0: none")
     parser.add_argument("--verbose", action="store_true", help="say what was refused")
     options = parser.parse_args()
-    os.environ.setdefault("TENSOA_VERIFY_IR", "1")
     first, last = map(int, options.seeds.split(":"))
     gpu = "sm_{}{}".format(*torch.cuda.get_device_capability()) if torch.cuda.is_available() else ""
     tasks, batch = [], BATCH[options.device]

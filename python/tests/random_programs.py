@@ -13,7 +13,6 @@ import argparse
 import copy
 import math
 import multiprocessing
-import os
 import random
 import sys
 import tempfile
@@ -29,11 +28,14 @@ from torch.nn import functional as f
 
 import cuda_programs
 from bindings import GRAPH, block, bound
-from tensoa.compiler import ir, passes, routes, stages
-from tensoa.compiler.backends import cuda
+from tensoa.compiler import routes
+from tensoa.compiler.backends.cuda import CudaKernels
 from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.typed import cpu
+from tensoa.compiler.typed import cpu, cuda, frontend
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed import program as typed_program
 from tensoa.compiler.typed.cpu import library
+from tensoa.compiler.typed.passes import simplified
 from tensoa.package import fused
 
 # ---- functions of numbers
@@ -256,57 +258,52 @@ def of_graphs(seeds):
 
 @dataclass(frozen=True)
 class Program:
-    """`rows`: the row program, of kernels for GPUs; `cpu`: the C++ for CPUs."""
+    """`outputs`: the planes of each output block, whose rows are those of the collection of its number."""
 
-    rows: ir.Program
+    outputs: list[int]
     cpu: routes.CpuProgram
+    gpu: CudaKernels
 
 
 def program_of(module, inputs, parts):
-    """Output i has the rows of collection i. Each part of it is an output of its own."""
-    outputs = [block(f"y{i}", sum(width for _, width in widths), collection=i) for i, widths in enumerate(parts)]
-    binding = bound(inputs, outputs)
-    rules = [{"collection": i} for i in range(len(outputs))]
+    """Output i has the rows of collection i. For GPUs each part of it is an output of its own."""
+    widths = [sum(width for _, width in of_output) for of_output in parts]
+    binding = bound(inputs, [block(f"y{i}", width, collection=i) for i, width in enumerate(widths)])
+    rules = [{"collection": i} for i in range(len(widths))]
     exported = torch_export.exported_program(module.eval(), binding)
-    rows = passes.simplify(torch_export.capture(exported, binding, rules))
-    rows = ir.Program(rows.domains, [part for output in rows.outputs for part in taken_apart(output)])
-    return Program(rows, routes.for_cpu(exported, binding, rules))
+    typed = simplified(frontend.capture(exported, binding, rules))
+    apart = typed_program.Program(typed.rows, tuple(part for output in typed.outputs for part in taken_apart(output)))
+    return Program(widths, routes.of_program(typed), cuda.generate(apart))
 
 
 def taken_apart(output):
-    if output.value.op != "pack":
+    if not isinstance(output.value.op, ops.Concat):
         return [output]
     parts, at = [], 0
-    for value, (start, stop) in zip(output.value.args, output.value.ranges):
-        planes = output.planes[at : at + stop - start]
-        parts.append(ir.Output(output.block, planes, ir.pack([(value, start, stop)])))
-        at += stop - start
+    for value in output.value.args:
+        parts.append(typed_program.Output(output.block, output.planes[at : at + value.shape[1]], value, output.column))
+        at += value.shape[1]
     return parts
 
 
 def whole(program, memory, rows):
     """Of each output block its planes, and that nothing was written behind the rows. [rows, planes] each."""
-    domains = {output.block: output.value.domain for output in program.outputs}
-    for at, domain in domains.items():
-        assert (memory[at][:, rows[domain] :] == 77).all(), "written beyond the rows"
-    return [memory[at][:, : rows[domain]].T.astype(np.float64) for at, domain in sorted(domains.items())]
+    counted = list(zip(memory[-len(program.outputs) :], rows))
+    assert all((numbers[:, count:] == 77).all() for numbers, count in counted), "written beyond the rows"
+    return [numbers[:, :count].T.astype(np.float64) for numbers, count in counted]
 
 
 def memory_of(program, planes, rows):
     """Arrays [planes, pitch] for all blocks."""
     memory = [np.ascontiguousarray(np.stack(block)) for block in planes]
-    count = {}
-    for output in program.outputs:
-        most, _ = count.get(output.block, (0, 0))
-        count[output.block] = max(most, max(output.planes) + 1), output.value.domain
-    return memory + [np.full((n, rows[domain] + 3), 77, np.float32) for _, (n, domain) in sorted(count.items())]
+    return memory + [np.full((width, count + 3), 77, np.float32) for width, count in zip(program.outputs, rows)]
 
 
 class Compiled:
     """A program made quickly, for the CPU; run(planes of each input, rows) gives each output block, [rows, planes]."""
 
     def __init__(self, program, folder):
-        self.program = program.rows
+        self.program = program
         flags, path = library.FLAGS, Path(tempfile.mkdtemp(dir=folder)) / "program.so"
         library.FLAGS = ["-O1" if flag == "-O3" else flag for flag in flags]
         try:
@@ -325,9 +322,8 @@ class CompiledForGpu:
     """The same for a GPU, run on the CPU."""
 
     def __init__(self, program, folder):
-        self.program = program = passes.unrolled(program.rows)
-        made = cuda.generate(program, stages.plan(program))
-        (self.loaded,) = cuda_programs.on_cpu([made], tempfile.mkdtemp(dir=folder))
+        self.program = program
+        (self.loaded,) = cuda_programs.on_cpu([program.gpu.made], tempfile.mkdtemp(dir=folder))
 
     def run(self, planes, rows):
         memory = memory_of(self.program, planes, rows)
@@ -425,7 +421,6 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     seeds = range(*map(int, options.seeds.split(":")))
-    os.environ.setdefault("TENSOA_VERIFY_IR", "1")
     tasks = [(kind, some) for kind in ("floats", "integers") for some in pieces(seeds, 2500)]
     tasks += [("graphs", some) for some in pieces(seeds, options.batch)]
     start, wrong, done = time.monotonic(), 0, 0

@@ -5,12 +5,11 @@
 """
 
 import contextlib
-import os
 
 import numpy as np
 import torch
 
-from cuda_programs import Block, Loaded, on_cpu
+from cuda_programs import BACKWARDS, MANY, Block, Loaded, on_cpu, switched_on
 from tensoa.compiler.backends.cuda import compile
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import cuda
@@ -18,8 +17,12 @@ from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.passes import simplified
 from typed_programs import storage_of, stored
 
-BACKWARDS, MANY = "TENSOA_WARPS_BACKWARDS", "TENSOA_MANY_ROWS"
 PAD = 3  # elements behind each plane
+
+
+def architectures():
+    """None, for the emulation, and that of the GPU here."""
+    return [None, "sm_{}{}".format(*torch.cuda.get_device_capability())] if torch.cuda.is_available() else [None]
 
 
 class CudaLibrary:
@@ -45,12 +48,8 @@ class CudaLibrary:
         yield self.run(planes, rows)
         if self.loaded.device == "cpu":
             for switches in ([BACKWARDS], [MANY], [MANY, BACKWARDS]):
-                os.environ |= dict.fromkeys(switches, "1")
-                try:
+                with switched_on(switches):
                     yield self.run(planes, rows)
-                finally:
-                    for switch in switches:
-                        del os.environ[switch]
 
     def run(self, planes, rows):
         """The planes that each output is written to, by block. `planes`: as interpret() takes them."""

@@ -23,7 +23,6 @@ sys.path += [str(ROOT / "python"), str(ROOT / "python" / "tests")]  # the packag
 
 torch.set_num_threads(1)
 torch.manual_seed(0)  # for models that a test file makes as it is read
-os.environ.setdefault("TENSOA_VERIFY_IR", "1")  # every row program that a test makes is verified
 
 
 @pytest.fixture(autouse=True)

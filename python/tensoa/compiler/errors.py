@@ -9,11 +9,7 @@ from tensoa.errors import InputError, Unsupported, first_line
 
 
 class NotFused(Unsupported):
-    """Why a model is no row program: what it does, in words for the user."""
-
-
-class MalformedProgram(Exception):
-    """A defect of the compiler: a row program against the rules of ir/verify.py. Never taken for NotFused."""
+    """Why there is no fused program of a model: what it does, in words for the user."""
 
 
 @contextlib.contextmanager
@@ -21,7 +17,7 @@ def surprises_as_not_fused() -> Iterator[None]:
     """Any other error than one of the user's in the block becomes a NotFused: TorchInductor may still take the model."""
     try:
         yield
-    except (NotFused, InputError, MalformedProgram):
+    except (NotFused, InputError):
         raise
     except Exception as error:  # whatever torch, NumPy or a gap in this package throws
         raise NotFused(f"an unexpected error ({type(error).__name__}: {first_line(error)})") from error

@@ -3,57 +3,40 @@
 """Parts of a graph that become fused programs: what lies between them stays operators of torch.
 
 Every node has a level: that of a node of a part is the highest of its arguments, that of an operator of torch is above all
-parts that it reads. The nodes of parts of one level are one part: nothing between them waits for torch. A Follower of a front
-end says what a part may have, and makes its program.
+parts that it reads. The nodes of parts of one level are one part: nothing between them waits for torch. A Follower says what
+a part may have, and makes its program.
 """
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
 
 import torch
 
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontends.torch_export import Graph, movement
+from tensoa.compiler.frontends.torch_export import Graph
+from tensoa.compiler.typed.frontend.follow import Follower, Node, NodeNotFusedError, Tensor
+from tensoa.compiler.typed.program import Program
 
 #: A part is worth a call with one of these operators, or with as many others that calculate.
 PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution", "scaled_dot_product_attention", "cdist"}
 LEAST_OTHERS = 3
 #: What moves numbers, or makes constants: it costs nothing inside a part, and little outside.
-FREE = {*movement.OPERATIONS, "getitem", "full", "full_like", "empty_like", "zeros", "ones", "_to_copy"}
-Node = torch.fx.Node
-Program = TypeVar("Program")
+FREE = set(
+    "alias clone contiguous detach lift_fresh_copy dropout view reshape permute transpose t select slice split_with_sizes "
+    "split unsqueeze squeeze expand copy slice_scatter select_scatter cat stack repeat constant_pad_nd diagonal flip unfold "
+    "roll getitem full full_like empty_like zeros ones _to_copy".split()
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the programs of a device are good for. `planes`: of a tensor between torch and a part; `check` raises NotFused for
-    the weights of a product that stays with torch.
-    """
+    """What the programs of a device are good for. `planes`: of a tensor between torch and a part."""
 
     planes: int
-    check: Callable[[torch.Tensor], None] = lambda weight: None
 
 
 @dataclass
-class Tensor:
-    """A tensor between torch and a part: planes [of one row, rows] in the order of its dimensions without that of the rows."""
-
-    node: Node
-    axis: int  # of the rows
-    shape: tuple[int, ...]  # with 1 there
-    domain: int
-    dtype: str
-
-    @property
-    def planes(self) -> int:
-        return math.prod(self.shape)
-
-
-@dataclass
-class Part(Generic[Program]):
+class Part:
     """`inputs` and `outputs` are the blocks of `program`, each one tensor; the program counts rows of `domains` collections."""
 
     program: Program
@@ -64,14 +47,14 @@ class Part(Generic[Program]):
 
 
 @dataclass
-class Partition(Generic[Program]):
+class Partition:
     """`order`: nodes of torch and parts, in the order to run them. `left`: operators that are in no part, and why."""
 
-    order: list[Node | Part[Program]]
+    order: list[Node | Part]
     left: dict[Node, str]
 
     @property
-    def parts(self) -> list[Part[Program]]:
+    def parts(self) -> list[Part]:
         return [item for item in self.order if isinstance(item, Part)]
 
 
@@ -81,52 +64,16 @@ def name_of(node: Node) -> str:
     return name.partition(".")[0]
 
 
-class Follower(ABC, Generic[Program]):
-    """What a front end makes of the nodes of a graph, one after the other; `env`: of each node. NotFused: what it cannot."""
+class Partitioner:
+    """`verified`: as a Follower has it."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.env: dict[Node, Any] = {}
-
-    @abstractmethod
-    def argument(self, node: Node) -> Any:
-        """An argument of the graph. Raises NotFused."""
-
-    @abstractmethod
-    def run(self, node: Node) -> Any:
-        """An operator whose arguments are in `env`. Raises NotFused."""
-
-    @abstractmethod
-    def is_of_rows(self, value: Any) -> bool:
-        """Whether a value depends on the data."""
-
-    @abstractmethod
-    def tensor(self, node: Node) -> Tensor | None:
-        """What a node gives, as planes; None where its rows do not lie side by side."""
-
-    @abstractmethod
-    def read(self, tensor: Tensor, block: int) -> Any:
-        """The value of a tensor that torch has made, as an input block."""
-
-    @abstractmethod
-    def domains(self, values: Sequence[Any]) -> set[int]:
-        """The collections whose numbers of rows a program of these values needs."""
-
-    @abstractmethod
-    def program(self, outputs: Sequence[Tensor], first: int, nodes: Sequence[Node]) -> Program:
-        """That of a part of these nodes, simplified; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
-
-
-class Partitioner(Generic[Program]):
-    """`follow`: makes a Follower of the graph."""
-
-    def __init__(self, graph: Graph, limits: Limits, follow: Callable[[Graph], Follower[Program]]) -> None:
-        self.graph, self.limits, self.follow = graph, limits, follow
-        self.whole = follow(graph)  # values, constants, numbers; nothing for what no part can read
+    def __init__(self, graph: Graph, limits: Limits, verified: Callable[[Program], Program]) -> None:
+        self.graph, self.limits, self.verified = graph, limits, verified
+        self.whole = Follower(graph, verified)  # values, constants, numbers; nothing for what no part can read
         self.left: dict[Node, str] = {}
         self.fused: set[Node] = set()
 
-    def partition(self) -> Partition[Program]:
+    def partition(self) -> Partition:
         self._classify()
         while True:
             level = self._levels()
@@ -168,10 +115,6 @@ class Partitioner(Generic[Program]):
             try:
                 with torch.no_grad(), surprises_as_not_fused():
                     result = self.whole.run(node)
-                if name_of(node) in PRODUCTS:
-                    for weight in (env[argument] for argument in node.all_input_nodes):
-                        if isinstance(weight, torch.Tensor):
-                            self.limits.check(weight)
                 env[node] = result
                 if self.whole.is_of_rows(result):
                     self.fused.add(node)
@@ -218,10 +161,10 @@ class Partitioner(Generic[Program]):
                 return level
             self.fused -= demoted
 
-    def _part(self, nodes: list[Node]) -> Part[Program]:
+    def _part(self, nodes: list[Node]) -> Part:
         """Raises NodeNotFusedError."""
         inside = set(nodes)
-        here = self.follow(self.graph)
+        here = Follower(self.graph, self.verified)
         inputs: list[Tensor] = []
         computed: set[Node] = set()  # from integers that torch computes: as indices they may be negative
         for node in nodes:
@@ -262,21 +205,13 @@ class Partitioner(Generic[Program]):
             raise NodeNotFusedError(node, "a result that torch does not take from a part")
         return tensor
 
-    def _order(self, level: dict[Node, int], parts: dict[int, Part[Program]]) -> list[Node | Part[Program]]:
-        order: list[Node | Part[Program]] = []
+    def _order(self, level: dict[Node, int], parts: dict[int, Part]) -> list[Node | Part]:
+        order: list[Node | Part] = []
         for at in range(max(level.values(), default=0) + 1):
             order += [node for node in self.graph.nodes if level[node] == at and node not in self.fused]
             if at in parts:
                 order.append(parts[at])
         return order
-
-
-class NodeNotFusedError(Exception):
-    """Why a node cannot be in its part."""
-
-    def __init__(self, node: Node, reason: str) -> None:
-        super().__init__(reason)
-        self.node = node
 
 
 def _is_integer(node: Node) -> bool:
@@ -289,6 +224,8 @@ def _is_worth_it(nodes: list[Node]) -> bool:
     return bool(PRODUCTS.intersection(names)) or sum(name not in FREE for name in names) >= LEAST_OTHERS
 
 
-def partition(graph: Graph, limits: Limits, follow: Callable[[Graph], Follower[Program]]) -> Partition[Program]:
-    """The parts of a graph that become programs and are worth a call; none where nothing is."""
-    return Partitioner(graph, limits, follow).partition()
+def partition(graph: Graph, limits: Limits, verified: Callable[[Program], Program]) -> Partition:
+    """The parts of a graph that become programs and are worth a call; none where nothing is. `verified`: makes a program that
+    can be compiled of one, or raises NotFused.
+    """
+    return Partitioner(graph, limits, verified).partition()

@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from tensoa.binding.columns import Columns
-from tensoa.compiler import lift, passes, stages
 from tensoa.compiler.backends import cuda
 from tensoa.compiler.backends.processors import CPU_FLAGS
-from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.ir import Program
+from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import cpu
 from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
 
@@ -25,15 +22,6 @@ if TYPE_CHECKING:
     from tensoa.compiler.routes import CpuProgram
 
 FOLDER = "fused/"  # of the files in a package, below model/
-# Bytes of a linear layer, at most: each block of threads reads them all, where a library's product shares them among all
-# multiprocessors. H200, 16 -> n -> n -> 2, one row, fused and by TorchInductor: n = 256: 27 and 66 us, 512: 79 and 52,
-# 1024: 305 and 88.
-CUDA_WEIGHTS = 1 << 19
-CUDA_OPERATIONS = 256  # of a kernel, at most: NVRTC takes 11 s for 174, and more than linear time
-# Of the operations of the longest kernel, where copies for the groups of a row are as fast as rows of their own, or faster:
-# H100, 16 384 rows, copies and rows: 36 and 2 operations, 4 and 14 us; 174 and 163 (LSTM), 59 and 163; 203 and 6, 166 and 42.
-CUDA_FEW_COPIES, CUDA_SAME_LENGTH = 40, 0.8
-CUDA_WORKSPACE = 1 << 30  # bytes between kernels; more rows run in several parts
 
 Files = dict[str, bytes]
 Run = Callable[[Columns, Sequence[int]], None]
@@ -97,15 +85,8 @@ def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:
     return numbers[max(fitting)] if fitting else None
 
 
-def for_cuda(program: Program, precision: str, deterministic: bool) -> tuple[Fused, Files]:
-    """(what the manifest says, files) of a row program for GPUs. It is not run here. Raises NotFused where the compiler would
-    take minutes.
-    """
-    return of_kernels(kernels_for_cuda(program, precision, deterministic), precision)
-
-
-def of_kernels(kernels: cuda.CudaKernels, precision: str) -> tuple[Fused, Files]:
-    """(what the manifest says, files) of a program for GPUs. Compiles it."""
+def for_cuda(kernels: cuda.CudaKernels, precision: str) -> tuple[Fused, Files]:
+    """(what the manifest says, files) of a program for GPUs. Compiles it; it is not run here."""
     entry, files = cuda_files(kernels, FOLDER)
     return Fused(kernels.domains, kernels.stages, kernels.is_the_same, cuda=entry, precision=precision), files
 
@@ -119,63 +100,3 @@ def cuda_files(kernels: cuda.CudaKernels, folder: str) -> tuple[CudaProgram, Fil
         files[name] = cuda.compile(made.source, architecture)
         code.append(GpuCode(architecture, name, BUILT))
     return CudaProgram(made.params, made.kernels, made.buffers, made.steps, weights, code, kernels.rows_at_once, True), files
-
-
-def kernels_for_cuda(program: Program, precision: str, deterministic: bool) -> cuda.CudaKernels:
-    """The kernels of a row program. Raises NotFused."""
-    domains = list(program.domains)
-    for value in program.values():
-        if value.op == "linear":
-            check_weights(value.attributes["weight"])
-    with surprises_as_not_fused():
-        program = _without_groups(program)
-        plan = stages.plan(program, with_totals=deterministic)
-        most = _longest(plan)
-        if most > CUDA_OPERATIONS:
-            raise NotFused(f"the size of its code: a kernel of {most} operations, at most {CUDA_OPERATIONS} are compiled")
-        made = cuda.generate(program, plan, precision)
-    bytes_of_row = max(1, sum(buffer.row_bytes for buffer in made.buffers))
-    at_once = max(1, CUDA_WORKSPACE // bytes_of_row // 16) * 16 if program.lifted and _has_rows_apart(program) else 0
-    has_sums = any(buffer.value.name == "sum" for stage in plan.stages for buffer in stage.sums)
-    return cuda.CudaKernels(made, domains, stages.described(plan, program), deterministic or not has_sums, at_once)
-
-
-def check_weights(weight: np.ndarray | torch.Tensor) -> None:
-    """Raises NotFused for those of a linear layer that kernels for GPUs would read too often."""
-    if weight.nbytes > CUDA_WEIGHTS:
-        sizes = " x ".join(str(size) for size in weight.shape)
-        raise NotFused(f"a linear layer of {sizes} weights, more than a kernel for GPUs reads fast")
-
-
-def _without_groups(program: Program) -> Program:
-    """A program for kernels that keep a row in registers: groups of a row are rows of their own, or, where they are few,
-    copies of the code.
-    """
-    program = passes.heads_apart(program)
-    if not lift.is_grouped(program):
-        return passes.unrolled(program)
-    are_many = lift.copies(program) > CUDA_OPERATIONS
-    try:
-        rows = lift.lifted(program)
-    except NotFused:
-        if are_many:
-            raise
-        return passes.unrolled(program)
-    if are_many:
-        return rows
-    copies = passes.unrolled(program)
-    of_copies, of_rows = _longest(stages.plan(copies)), _longest(stages.plan(rows))
-    return copies if of_copies <= CUDA_FEW_COPIES or of_rows > CUDA_SAME_LENGTH * of_copies else rows
-
-
-def _longest(plan: stages.Plan) -> int:
-    return max(len(stage.values) for stage in plan.stages)
-
-
-_OF_OTHERS = ("gather", "scatter", "attend", "nearest")  # operations of other rows than the own one
-
-
-def _has_rows_apart(program: Program) -> bool:
-    """Whether no row needs another."""
-    has_others = any(value.op in _OF_OTHERS or value.attributes.get("is_scalar") for value in program.values())
-    return len(program.domains) == 1 and not has_others

@@ -29,14 +29,13 @@ from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
 from tensoa.compiler.parts import Limits, Part, Partition, Tensor, name_of
 from tensoa.compiler.typed import cpu
-from tensoa.compiler.typed.program import Program
-from tensoa.package.fused import FOLDER, Files, check_weights, cuda_files, kernels_for_cuda
+from tensoa.package.fused import FOLDER, Files, cuda_files
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 
 OF_OTHERS = "a tensor that is not made of rows"  # follows from another operator that is not fused
 CPU_LIMITS = Limits(planes=1024)
 # H100, 16 -> 1024 -> 1024 -> 2, one row: 88 us with 1024 planes between torch and two parts, 59 by TorchInductor.
-CUDA_LIMITS = Limits(planes=256, check=check_weights)
+CUDA_LIMITS = Limits(planes=256)
 aten = torch.ops.aten
 
 
@@ -142,12 +141,12 @@ def _compiled(
     exported: torch.export.ExportedProgram,
     binding: Binding,
     device: str,
-    find: Callable[[Graph], Partition[Any]],
-    built: Callable[[Part[Any]], tuple[FusedPart, Files, bytes]],
+    find: Callable[[Graph], Partition],
+    built: Callable[[Part], tuple[FusedPart, Files, bytes]],
 ) -> Compiled:
     step("finding parts that can be fused")
     with surprises_as_not_fused():
-        graph = Graph(exported, binding, device)
+        graph = Graph(exported, binding)
         found = find(graph)
     if not found.parts:
         raise NotFused("no part of it is worth a kernel")
@@ -162,12 +161,12 @@ def _compiled(
     return Compiled(_module(graph, found, names, binding, device), made, _unfused(found), files, weights)
 
 
-def _unfused(found: Partition[Any]) -> list[Unfused]:
+def _unfused(found: Partition) -> list[Unfused]:
     kept = [(name_of(node), reason) for node, reason in found.left.items() if reason != OF_OTHERS]
     return [Unfused(operation, reason) for operation, reason in dict.fromkeys(kept)]
 
 
-def _described(part: Part[Any], stages: list[str], *code: bytes) -> FusedPart:
+def _described(part: Part, stages: list[str], *code: bytes) -> FusedPart:
     """`code`: all that makes the part what it is."""
 
     def input_with_rows_of(domain: int) -> int:
@@ -180,7 +179,7 @@ def _described(part: Part[Any], stages: list[str], *code: bytes) -> FusedPart:
     return FusedPart(name, len(part.inputs), outputs, domains, stages)
 
 
-def _built_for_cpu(part: Part[Program], flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
+def _built_for_cpu(part: Part, flags: set[str], folder: Path) -> tuple[FusedPart, Files, bytes]:
     program = routes.of_program(part.program)
     source = program.source
     made = _described(part, program.stages, source.text.encode(), source.weights)
@@ -201,9 +200,8 @@ def _built_for_cpu(part: Part[Program], flags: set[str], folder: Path) -> tuple[
     return made, files, source.weights
 
 
-def _built_for_cuda(part: Part[Any], precision: str, deterministic: bool) -> tuple[FusedPart, Files, bytes]:
-    make = routes.kernels_of_part if isinstance(part.program, Program) else kernels_for_cuda
-    kernels = make(part.program, precision, deterministic)
+def _built_for_cuda(part: Part, precision: str, deterministic: bool) -> tuple[FusedPart, Files, bytes]:
+    kernels = routes.kernels_of_part(part.program, precision, deterministic)
     kernels.rows_at_once = 0  # what runs between the parts has memory for all rows, too
     made = _described(part, kernels.stages, kernels.made.source.encode(), kernels.made.weights)
     made.cuda, files = cuda_files(kernels, f"{FOLDER}{made.name}/")
@@ -213,7 +211,7 @@ def _built_for_cuda(part: Part[Any], precision: str, deterministic: bool) -> tup
 # ---- the graph with calls of parts
 
 
-def _module(graph: Graph, found: Partition[Any], names: dict[int, str], binding: Binding, device: str) -> Partitioned:
+def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Binding, device: str) -> Partitioned:
     made = torch.fx.Graph()
     env: dict[Any, torch.fx.Node] = {}
     placeholders = [*graph.constants, *graph.inputs]

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as f
 
 from bindings import block, bound
-from captured_programs import Results, assert_same, captured
+from captured_programs import Results, assert_same, fused_program
 from tensoa.compiler.errors import NotFused
 
 
@@ -148,26 +148,32 @@ def test_numbers_of_a_table_and_images_of_another_size_are_captured():
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda m, x: x + torch.arange(len(x))[:, None],
+        lambda m, x: torch.arange(len(x))[:, None].expand(-1, 3) * x,
+        lambda m, x: x.view(-1)[(x.argmax(1) + 1 + torch.arange(len(x)) * 3) % 3, None].expand(-1, 3),
+        lambda m, x: x.view(-1)[((torch.arange(len(x)) * 3)[:, None] - (x > 0).long()).clamp(min=0)],  # of the row before
+        lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at],
+        lambda m, x: x.view(-1)[torch.add(m.at, torch.arange(len(x))[:, None], alpha=3)],
+        lambda m, x: x[torch.arange(len(x))[:, None], x.argmax(1)].sum(1, True).expand(-1, 3),
+    ],
+)
+def test_the_number_of_a_row_is_a_number(function):
+    assert_same(function, [block("x", 3)], (3,), at=torch.tensor([0, 1, 0]))
+
+
+@pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (lambda m, x: x + torch.arange(len(x))[:, None], "numbers of rows"),
-        (lambda m, x: torch.arange(len(x))[:, None].expand(-1, 3) * x, "numbers of rows"),
-        (lambda m, x: x[torch.arange(len(x)) * 2 % len(x)], "numbers of rows|of a number of rows"),
-        (lambda m, x: x.flip(0)[torch.arange(len(x))], "rows in reverse order"),
-        (lambda m, x: x.view(-1)[(x.argmax(1) + 1 + torch.arange(len(x)) * 3) % 3, None].expand(-1, 3), "numbers of rows"),
-        (
-            lambda m, x: x.view(-1)[(torch.arange(len(x)) * 3)[:, None] + (x * 2).long().clamp(0, 3)],
-            "not known to be one of its row",
-        ),
-        (lambda m, x: x.view(-1)[(torch.arange(len(x)) * 2)[:, None] + m.at], "numbers of other rows"),
-        (lambda m, x: x.view(-1)[torch.add(m.at, torch.arange(len(x))[:, None], alpha=3)], "add with alpha"),
-        (lambda m, x: x[torch.arange(len(x))[:, None], x.argmax(1)].sum(1, True).expand(-1, 3), "taken for all rows"),
+        (lambda m, x: x[torch.arange(len(x)) * 2 % len(x)], "a number that is known with the rows only"),
+        (lambda m, x: x.flip(0)[torch.arange(len(x))], "an operation along the rows"),
         (lambda m, x: x.masked_scatter(x > 0, x), "masked_scatter"),
     ],
 )
 def test_other_uses_of_the_number_of_a_row_are_not_fused(function, reason):
     with pytest.raises(NotFused, match=reason):
-        captured(Results(function, at=torch.tensor([0, 1, 0])), bound([block("x", 3)], [block("y", 3)]))
+        fused_program(Results(function), bound([block("x", 3)], [block("y", 3)]))
 
 
 def compared_where_a_mask_is_true(m, x, a, b):
@@ -177,7 +183,6 @@ def compared_where_a_mask_is_true(m, x, a, b):
     return is_larger.float()
 
 
-def test_elements_of_a_mask_are_no_integers_that_float32_may_not_hold():
-    columns = bound([block("x", 2), block("a", 2, "int64"), block("b", 2, "int64")], [block("y", 2)])
-    with pytest.raises(NotFused, match="arithmetic on integers"):
-        captured(Results(compared_where_a_mask_is_true), columns)
+def test_integers_of_a_mask_are_those_of_torch():
+    inputs = [block("x", 2), block("a", 2, "int64"), block("b", 2, "int64")]
+    assert_same(compared_where_a_mask_is_true, inputs, (2,), numbers="large")

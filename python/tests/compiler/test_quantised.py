@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from bindings import block, bound
-from captured_programs import Results, captured
+from captured_programs import Results, fused_program
 from cpu_programs import needs_level
 from everywhere import Everywhere
 from exporting import refusal
@@ -68,8 +68,8 @@ def test_programs_to_run_just_in_time_have_operators_that_torch_has_in_cpp(tmp_p
 
 def test_scale_of_all_rows_is_refused_by_name():
     module = Layers((6, 2), [by_batch])
-    with pytest.raises(NotFused, match=r"a scale that all rows together give \(choose_qparams\)"):
-        captured(module, bound([block("x", 6)], [block("y", 2)]))
+    with pytest.raises(NotFused, match="the operation quantized_decomposed.choose_qparams.tensor"):
+        fused_program(module, bound([block("x", 6)], [block("y", 2)]))
 
 
 def test_modules_with_packed_weights_are_refused_with_what_to_do(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The front end of torch.export, passes.py and stages.py against the module itself, in float64."""
+"""The front end of torch.export, and what the passes make of it, against the module itself, in float64."""
 
 import math
 
@@ -10,12 +10,11 @@ from torch import nn
 from torch.nn import functional as f
 
 from bindings import GRAPH, block, bound
-from captured_programs import Results, assert_same, captured, check
-from tensoa.binding.model import with_examples
-from tensoa.compiler import stages
+from captured_programs import Results, assert_same, check, fused_program
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.frontends.torch_export import walk
+from tensoa.compiler.typed import operations as ops
+from tensoa.compiler.typed.frontend import lowering
+from tensoa.compiler.typed.schedule.stages import stages_of
 from tensoa.importers.exatrkx import ExaTrkX
 from tensoa.tracking.interaction_network import InteractionNetwork
 
@@ -114,23 +113,37 @@ def test_encoder_layer_with_a_mask_is_captured():
     assert_same(of_elements, [block("x", 12), block("mask", 3, "bool")], (4,), layer=layer)
 
 
+SETS = [block("x", 6), block("e", 2, "int64", 1, "columns")]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda m, x, e: x.reshape(-1, 3).sum(0).expand(x.shape[0], 3),
+        lambda m, x, e: x[:, :3].index_add(0, e[1], x.reshape(-1, 3)[e[0]]),
+        lambda m, x, e: torch.relu(x.t().reshape(-1, 1)).reshape(6, x.shape[0]).t()[:, :3],
+    ],
+)
+def test_rows_and_elements_in_one_dimension_are_followed(function):
+    assert_same(function, SETS, (3,))
+
+
 @pytest.mark.parametrize(
     "function, reason",
     [
-        (lambda m, x, e: m.wide(x.reshape(1, -1, 3).transpose(1, 2))[0].t().reshape(-1, 6)[:, :3], "more or fewer rows"),
-        (lambda m, x, e: x.reshape(-1, 3).sum(0).expand(x.shape[0], 3), "a sum or maximum over all rows"),
-        (lambda m, x, e: x[:, :3].index_add(0, e[1], x.reshape(-1, 3)[e[0]]), "rows and elements in one dimension"),
-        (lambda m, x, e: torch.relu(x.t().reshape(-1, 1)).reshape(6, x.shape[0]).t()[:, :3], "relu of elements and rows"),
-        (lambda m, x, e: x.reshape(-1, 3).t().reshape(6, x.shape[0]).t()[:, :3], "a reshape across the rows"),
-        (lambda m, x, e: x.reshape(-1, 3).cumsum(0).reshape(-1, 6)[:, :3], "cumsum of elements and rows|running sum over"),
-        (lambda m, x, e: x.reshape(-1, 3).flip(0).reshape(-1, 6)[:, :3], "rows in reverse order"),
+        (
+            lambda m, x, e: m.wide(x.reshape(1, -1, 3).transpose(1, 2))[0].t().reshape(-1, 6)[:, :3],
+            "an operation along the rows",
+        ),
+        (lambda m, x, e: x.reshape(-1, 3).t().reshape(6, x.shape[0]).t()[:, :3], "rows in another order"),
+        (lambda m, x, e: x.reshape(-1, 3).cumsum(0).reshape(-1, 6)[:, :3], "running sum over"),
+        (lambda m, x, e: x.reshape(-1, 3).flip(0).reshape(-1, 6)[:, :3], "an operation along the rows"),
     ],
 )
 def test_rows_and_elements_in_one_dimension_are_not_mixed(function, reason):
-    inputs, outputs = [block("x", 6), block("e", 2, "int64", 1, "columns")], [block("y", 3)]
     module = Results(function, wide=nn.Conv1d(3, 3, 2, padding="same"))
     with pytest.raises(NotFused, match=reason):
-        captured(module, bound(inputs, outputs))
+        fused_program(module, bound(SETS, [block("y", 3)]))
 
 
 MIXED = [block("x", 3), block("k", 1, "int64"), block("q", 1, "int8"), block("m", 1, "bool"), block("w", 1, "int16")]
@@ -197,8 +210,7 @@ def of_extremes(m, x, edges, e):
 
 def test_extremes_by_index_are_joined_to_any_tensor():
     program = assert_same(of_extremes, GRAPH, (3, 3, 3, 3, 3, 1, 3, 3, 3, 3), collections=[0] * 10)
-    found = {(value.name, value.width) for value in program.values() if value.op == "scatter"}
-    assert found == {("amax", 3), ("amin", 2), ("amin", 1), ("amax", 1), ("amin", 3), ("sum", 3), ("sum", 1)}
+    assert {tensor.op.fn for tensor in program.tensors() if isinstance(tensor.op, ops.Scatter)} == {"max", "min", "sum"}
 
 
 def test_what_no_index_names_and_what_is_infinite_differ():
@@ -211,31 +223,58 @@ def test_what_no_index_names_and_what_is_infinite_differ():
     assert_same(function, GRAPH, (3,))
 
 
-def test_far_offsets_are_subtracted_before_a_layer_and_others_become_part_of_it():
-    for mean, width, left in ((300.0, 300.0, []), (2000.0, 300.0, ["add"]), (2000.0, 0.1, ["add"])):
-        program = assert_same(lambda m, x: m.layer((x - mean) / width), [block("x", 3)], (4,), layer=nn.Linear(3, 4))
-        assert [value.name for value in program.values() if value.op == "map"] == left
+def test_offsets_far_from_zero_are_subtracted_before_a_layer():
+    for mean, width in ((300.0, 300.0), (2000.0, 300.0), (2000.0, 0.1)):
+        assert_same(lambda m, x: m.layer((x - mean) / width), [block("x", 3)], (4,), layer=nn.Linear(3, 4))
 
 
 @pytest.mark.parametrize(
-    ("function", "reason"),
+    "function",
     [
-        (lambda m, x, k, q, mask, w: x + (q + q).float(), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + (k + k), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + (k.to(torch.int16) * q), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + (k * x.long()), "arithmetic on integers"),
-        (lambda m, x, k, q, mask, w: x + (x > 0).sum(1, keepdim=True).to(torch.uint8), "int64 made uint8"),
-        (lambda m, x, k, q, mask, w: x * (k == 1000000007), "comparisons of integers"),
-        (lambda m, x, k, q, mask, w: x + torch.cat([k, k + 1], 1).argmax(1, keepdim=True), "the place of an extreme among"),
-        (lambda m, x, k, q, mask, w: x * torch.cat([k, k + 1], 1).int().min(1, keepdim=True)[1], "the place of an extreme"),
-        (lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)), "bits of int64"),
-        (lambda m, x, k, q, mask, w: x + torch.full_like(x, x.shape[0]), "full_like of a number of rows"),
-        (lambda m, x, k, q, mask, w: x + torch.rand(3), "random numbers"),
+        lambda m, x, k, q, mask, w: x + (q + q).float(),
+        lambda m, x, k, q, mask, w: x + (k + k),
+        lambda m, x, k, q, mask, w: x + (k.to(torch.int16) * q),
+        lambda m, x, k, q, mask, w: x + (k * x.long()),
+        lambda m, x, k, q, mask, w: x + (x > 0).sum(1, keepdim=True).to(torch.uint8),
+        lambda m, x, k, q, mask, w: x * (k == 1000000007),
+        lambda m, x, k, q, mask, w: x + torch.cat([k, k + 1], 1).argmax(1, keepdim=True),
+        lambda m, x, k, q, mask, w: x * torch.cat([k, k + 1], 1).int().min(1, keepdim=True)[1],
+        lambda m, x, k, q, mask, w: x + (~(x > 0).sum(1, keepdim=True)),
     ],
 )
-def test_what_float32_would_give_otherwise_is_refused(function, reason):
-    with pytest.raises(NotFused, match=reason):
-        captured(Results(function), bound(MIXED, [block("y", 3)]))
+@pytest.mark.parametrize("numbers", ["normal", "large"])
+def test_integers_that_float32_does_not_hold_are_those_of_torch(function, numbers):
+    assert_same(function, MIXED, (3,), numbers=numbers)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda m, x: x + torch.full_like(x, x.shape[0]),
+        lambda m, x: x + torch.full((x.shape[0], 3), x.shape[0]),
+        lambda m, x: x + torch.arange(x.shape[0], 2 * x.shape[0])[:, None],
+        lambda m, x: x.clamp(max=x.shape[0] - 37.5),
+        lambda m, x: torch.where(x > 0, x, x.shape[0]),
+        lambda m, x: x.masked_fill(x > 0, x.shape[0]),
+        lambda m, x: x.abs() ** (x.shape[0] / 37),
+        lambda m, x: torch.add(x, x, alpha=x.shape[0]),
+        lambda m, x: f.pad(x[:, 1:], (1, 0), value=x.shape[0]),
+        lambda m, x: f.leaky_relu(x, x.shape[0]),
+        lambda m, x: x.roll(x.shape[0], 1),
+    ],
+)
+def test_numbers_that_the_rows_give_are_none_of_the_program(function):
+    with pytest.raises(NotFused):
+        fused_program(Results(function), bound([block("x", 3)], [block("y", 3)]))
+
+
+def test_memory_is_filled_with_a_number_of_the_data():
+    assert_same(lambda m, x: torch.empty_like(x).fill_(m.number) + x, [block("x", 3)], (3,), number=torch.tensor(2.5))
+
+
+def test_random_numbers_are_refused():
+    with pytest.raises(NotFused, match=r"random numbers \(rand\)"):
+        fused_program(Results(lambda m, x: x + torch.rand(3)), bound([block("x", 3)], [block("y", 3)]))
 
 
 def test_constant_that_torch_would_take_apart_is_captured():
@@ -310,32 +349,29 @@ def test_results_of_integers_and_truth_values_are_captured():
     dtypes = "int64 bool int32 int64 int8 bool int64 bool".split()
     outputs = [block(f"y{i}", 3 if i == 1 else 1, dtype) for i, dtype in enumerate(dtypes)]
     program = check(Results(of_choices), bound(MIXED, outputs))
-    assert [output.dtype for output in program.outputs] == dtypes
+    assert [output.column.name for output in program.outputs] == dtypes
 
 
 @pytest.mark.parametrize("function", [lambda m, k: k + 0, lambda m, k: k.clamp(max=1 << 25).clamp(min=-5), lambda m, k: k])
-def test_results_of_integers_that_float32_may_not_hold_are_refused(function):
-    columns = with_examples(Results(function), bound([block("k", 1, "int64")], [block("y", 1, "int64")]))
-    with pytest.raises(NotFused, match='block "y" of int64 that float32 may not hold'):
-        captured(Results(function), columns)
+@pytest.mark.parametrize("numbers", ["normal", "large", "special"])
+def test_results_of_integers_are_exact(function, numbers):
+    program = check(Results(function), bound([block("k", 1, "int64")], [block("y", 1, "int64")]), numbers=numbers)
+    assert not any(tensor.dtype.is_float for tensor in program.tensors())
 
 
 def test_surprise_is_a_reason_not_to_fuse(monkeypatch):
     def fails(*arguments):
         raise TypeError("what no test expects\nsecond line")
 
-    monkeypatch.setitem(walk.OPERATIONS, "clamp", fails)
+    monkeypatch.setitem(lowering.LOWERINGS, "sin", fails)
     columns = bound([block("x", 3)], [block("y", 3)])
-    exported = torch_export.exported_program(Refused(lambda x: x.clamp(min=0.5)), columns)
-    reason = r"an unexpected error \(TypeError: what no test expects\)$"
-    with pytest.raises(NotFused, match=reason):
-        torch_export.row_program(exported, columns, [{"collection": 0}])
+    with pytest.raises(NotFused, match=r"an unexpected error \(TypeError: what no test expects\)$"):
+        fused_program(Refused(torch.sin), columns)
 
 
 def test_our_interaction_network_is_captured_and_needs_one_kernel_for_each_update():
     program = check(InteractionNetwork(8, 2), bound(GRAPH, [block("score", 1, collection=1)]), (37, 211))
-    plan = stages.plan(program)
-    assert [stage.domain for stage in plan.stages] == [0, 1, 0, 1, 0, 1]
+    assert [stage.rows for stage in stages_of(program)] == ["rows0", "rows1"] * 3
 
 
 def exatrkx(hidden=8):
@@ -348,11 +384,9 @@ def exatrkx(hidden=8):
 
 def test_the_first_edge_layer_of_exatrkx_moves_to_the_nodes():
     program = check(exatrkx(), bound(GRAPH[:2], [block("score", 1, collection=1)]), (37, 211))
-    plan = stages.plan(program)
-    assert [stage.domain for stage in plan.stages] == [0, 1, 0, 1, 0, 1]
-    edge = plan.stages[1]
-    assert [value.width for value in edge.values if value.op == "linear"] == [1]
-    assert all(value.is_centered for stage in plan.stages for value in stage.values if value.op == "norm")
+    stages = stages_of(program)
+    assert [stage.rows for stage in stages] == ["rows0", "rows1"] * 3
+    assert [math.prod(value.inner) for value in stages[1].values if isinstance(value.op, ops.Contract)] == [1]
 
 
 class Twice(nn.Module):
@@ -369,7 +403,7 @@ class Twice(nn.Module):
 
 def test_a_layer_that_is_used_twice_is_computed_once():
     program = check(Twice(), bound([block("x", 3)], [block("scaled", 4), block("square", 1)]))
-    assert sum(value.op == "linear" for value in program.values()) == 1
+    assert sum(isinstance(tensor.op, ops.Contract) for tensor in program.tensors()) == 1
 
 
 class ByName(nn.Module):
@@ -391,23 +425,26 @@ class Refused(nn.Module):
         return self.function(x)
 
 
+@pytest.mark.parametrize("function", [lambda m, x: x - x.mean(0), lambda m, x: x @ (x.t() @ x)])
+def test_sums_over_all_rows_are_fused(function):
+    assert_same(function, [block("x", 3)], (3,))
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (lambda x: x - x.mean(0), "a sum or maximum over all rows"),
-        (lambda x: x.sort(dim=0).values, "the order of rows"),
-        (lambda x: x + x.flip(0), "rows in reverse order"),
-        (lambda x: x * x.shape[0], "mul of a number of rows"),
-        (lambda x: x @ (x.t() @ x), "a product of two tensors"),
-        (lambda x: torch.cumprod(x, 0), "a running product over the rows"),
+        (lambda x: x.sort(dim=0).values, "an operation along the rows"),
+        (lambda x: x + x.flip(0), "an operation along the rows"),
+        (lambda x: x * x.shape[0], "a number that is known with the rows only"),
+        (lambda x: torch.cumprod(x, 0), "a running prod over the rows"),
         (lambda x: x / int(x.shape[0]), "exactly 1021 rows"),
         (lambda x: x if x.shape[0] < 5000 else -x, "a number of rows of block x that is not any"),
     ],
 )
-def test_what_is_no_row_program_is_refused_with_its_reason(function, reason):
+def test_what_is_no_program_is_refused_with_its_reason(function, reason):
     columns = bound([block("x", 3)], [block("y", 3)])
     with pytest.raises(NotFused, match=reason):
-        captured(Refused(function), columns)
+        fused_program(Refused(function), columns)
 
 
 def of_last_states(m, x):

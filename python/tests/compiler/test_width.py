@@ -5,16 +5,15 @@
 All kinds, exported: bench/width.py.
 """
 
-from unittest import mock
-
 import pytest
 
 from cpu_programs import RUNNABLE, needs_level
 from tensoa.binding.model import result_rows, with_examples
 from tensoa.compiler import routes
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import exported_program, row_program
+from tensoa.compiler.frontends.torch_export import exported_program
 from tensoa.compiler.typed import cpu
+from tensoa.compiler.typed.cuda.target import SM_80
 from tensoa.package import fused
 from tensoa.package.checks import validate
 from width_models import Attention, DeepSets, Hits, Interaction, Kind, Recurrent, block, kinds, mlp
@@ -30,9 +29,9 @@ def traced(kind):
 
 
 def kernels_of(kind):
-    """The row program that is for GPUs."""
+    """What is for GPUs."""
     _, columns, rules, exported = traced(kind)
-    return row_program(exported, columns, rules, "cuda")
+    return routes.for_cuda(exported, columns, rules, "tf32x3", False)
 
 
 def program_of(kind):
@@ -76,36 +75,19 @@ def test_what_is_done_to_groups_is_told():
         assert words in text
 
 
-def test_a_kernel_of_too_many_operations_is_not_fused_for_cuda():
+def test_a_kernel_of_too_much_code_is_not_fused_for_cuda():
     module = Recurrent()
-    program = kernels_of(Kind(module, [block("x", 1, kind="vector", element=(180,))], [block("y", 2)]))
-    with pytest.raises(NotFused, match=f"kernel of [0-9]+ operations, at most {fused.CUDA_OPERATIONS} are compiled"):
-        fused.for_cuda(program, "tf32x3", deterministic=False)
+    with pytest.raises(NotFused, match=f"[0-9]+ characters of a kernel, at most {SM_80.kernel_characters} are compiled"):
+        kernels_of(Kind(module, [block("x", 1, kind="vector", element=(360,))], [block("y", 2)]))
 
 
-def generated(name):
-    """(what the manifest says, the program's parts in words) of a model for GPUs, without its code."""
-    with mock.patch.object(fused.cuda, "compile", return_value=b""):
-        return fused.for_cuda(kernels_of(KINDS[name]), "tf32x3", deterministic=False)[0]
-
-
-def test_groups_are_rows_for_cuda_where_copies_would_be_long():
-    entry = generated("attention, pair bias")
-    assert [text.split(":")[0] for text in entry.stages[:4]] == ["12 x", "144 x", "48 x", "12 x"]
-    assert [step.times for step in entry.cuda.steps] == [12, 144, 48, 12, 1]
-    assert entry.deterministic and entry.cuda.rows_at_once % 16 == 0
-    of_row = sum(buffer.row_bytes for buffer in entry.cuda.buffers)
-    assert 0.9 * fused.CUDA_WORKSPACE < entry.cuda.rows_at_once * of_row <= fused.CUDA_WORKSPACE
-
-
-@pytest.mark.parametrize("name", ["maxout", "LSTM"])
-def test_groups_are_copies_for_cuda_where_these_are_few_or_no_longer(name):
-    entry = generated(name)
-    assert len(entry.stages) == 1 and entry.cuda.rows_at_once == 0
+@pytest.mark.parametrize("name", ["attention, pair bias", "maxout", "LSTM"])
+def test_sets_inside_a_row_are_one_kernel_for_cuda(name):
+    made = kernels_of(KINDS[name])
+    assert len(made.stages) == 1 and made.is_the_same and made.rows_at_once == 0
 
 
 @pytest.mark.parametrize("width", [512, 1024])
 def test_a_linear_layer_that_is_too_wide_for_one_kernel_is_not_fused_for_cuda(width):
-    program = kernels_of(Kind(mlp(16, width, width, 2), [block("x", 16)], [block("y", 2)]))
     with pytest.raises(NotFused, match=f"a linear layer of {width} x {width} weights"):
-        fused.for_cuda(program, "tf32x3", deterministic=False)
+        kernels_of(Kind(mlp(16, width, width, 2), [block("x", 16)], [block("y", 2)]))

@@ -8,10 +8,10 @@ from torch import nn
 from torch.nn import functional as f
 
 from bindings import block, bound
-from captured_programs import Results, assert_runs, assert_same, captured
+from captured_programs import Results, assert_runs, assert_same, fused_program
 from cpu_programs import needs_level
-from tensoa.compiler import passes
 from tensoa.compiler.errors import NotFused
+from tensoa.compiler.typed import operations as ops
 
 LAYERS = {
     "narrow": nn.Conv1d(2, 5, 3),
@@ -76,15 +76,9 @@ def test_means_of_windows_divide_as_torch_does(mean):
     """A product with 1/3 gives another number for one row in five of three equal numbers, and so a variance below 0."""
     width = mean(torch.zeros(1, 1, 20)).numel()
     columns = bound([block("x", 20)], [block("y", width)])
-    program = passes.simplify(captured(Results(lambda m, x: mean(x[:, None]).flatten(1)), columns))
-    numbers = [
-        argument.array
-        for value in program.values()
-        if value.op == "map"
-        for argument in value.args
-        if argument.op == "constant"
-    ]
-    assert any(value.op == "map" and value.name == "div" for value in program.values())
+    program = fused_program(Results(lambda m, x: mean(x[:, None]).flatten(1)), columns)
+    numbers = [tensor.op.data for tensor in program.tensors() if isinstance(tensor.op, ops.Constant) and tensor.dtype.is_float]
+    assert any(isinstance(tensor.op, ops.Map) and tensor.op.fn == "div" for tensor in program.tensors())
     assert all((array == array.round()).all() for array in numbers)
 
 
@@ -105,23 +99,6 @@ def test_a_network_of_windows_runs_at_few_and_many_rows(tmp_path):
     assert_runs(Network(), bound([block("x", 64)], [block("y", 3)]), tmp_path)
 
 
-def test_no_numbers_are_put_in_another_order_between_convolutions():
-    """Channels stay last: a convolution reads the layer before it, or a copy with padding, and the pooling between them."""
-    network = nn.Sequential(nn.Conv1d(4, 16, 3), nn.BatchNorm1d(16), nn.ReLU(), nn.Conv1d(16, 8, 3), nn.Flatten())
-    program = captured(Results(lambda m, x: m.net(x.view(-1, 4, 9)), net=network), bound([block("x", 36)], [block("y", 40)]))
-    layers = [value for value in program.values() if value.op == "linear"]
-    packed = layers[1].args[0]
-    assert all(stop - start == 3 * 16 for start, stop in packed.ranges) and len(packed.ranges) == 5
-    assert all(argument.op != "pack" for argument in packed.args)
-
-
-def test_padding_is_copied_once_and_not_for_every_window():
-    network = nn.Sequential(nn.Conv1d(4, 16, 3, padding=1), nn.Flatten())
-    program = captured(Results(lambda m, x: m.net(x.view(-1, 4, 9)), net=network), bound([block("x", 36)], [block("y", 144)]))
-    (layer,) = [value for value in program.values() if value.op == "linear"]
-    assert {argument.width for argument in layer.args[0].args} == {4 * 11}
-
-
 @pytest.mark.parametrize(
     ("function", "outputs", "reason"),
     [
@@ -131,4 +108,4 @@ def test_padding_is_copied_once_and_not_for_every_window():
 )
 def test_windows_that_are_not_inside_a_row_are_not_fused(function, outputs, reason):
     with pytest.raises(NotFused, match=reason):
-        captured(Results(function, layer=nn.Conv1d(6, 2, 3, padding=1)), bound([block("x", 6)], [block("y", outputs)]))
+        fused_program(Results(function, layer=nn.Conv1d(6, 2, 3, padding=1)), bound([block("x", 6)], [block("y", outputs)]))

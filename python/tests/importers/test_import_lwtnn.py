@@ -11,6 +11,7 @@ import torch
 from exporting import bind, block
 from tensoa.binding.defaults import words_of_model
 from tensoa.compiler.frontends import torch_export
+from tensoa.compiler.typed import frontend
 from tensoa.errors import InputError
 from tensoa.importers.files import load_module
 from tensoa.importers.lwtnn import import_lwtnn
@@ -285,7 +286,7 @@ def test_network_is_fused(tmp_path):
     )
     network = load_module(str(save(text, tmp_path)), columns)
     program = torch_export.exported_program(network, columns)
-    assert len(torch_export.row_program(program, columns, [{"collection": 0}] * 2).outputs) == 2
+    assert len(frontend.capture(program, columns, [{"collection": 0}] * 2).outputs) == 2
 
 
 # ---- damage

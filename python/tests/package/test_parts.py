@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models some parts of which are row programs: the parts, and what they give."""
+"""Models some parts of which are fused programs: the parts, and what they give."""
 
 import copy
 
@@ -177,21 +177,19 @@ def test_a_model_in_parts_gives_what_the_model_gives(name, tmp_path):
         expect(binding.apply(made.module, as_they_lie), module, binding, columns)
 
 
-@pytest.mark.parametrize("compiler", ["rows", "typed"])
+@pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_kernels_for_gpus_of_the_parts_give_what_the_model_gives(name, compiler, tmp_path, monkeypatch):
+def test_kernels_for_gpus_of_the_parts_give_what_the_model_gives(name, deterministic, tmp_path, monkeypatch):
     kind = MODELS[name]
     binding, module = kind.binding(), kind.module.eval().requires_grad_(False)
-    where, what = (routes, "kernels_of_part") if compiler == "typed" else (parts, "kernels_for_cuda")
-    programs, make = [], getattr(where, what)
+    programs, make = [], routes.kernels_of_part
 
     def remembered(*arguments):
         programs.append(make(*arguments))
         return programs[-1]
 
-    monkeypatch.setenv(routes.SWITCH, compiler)
-    monkeypatch.setattr(where, what, remembered)
-    made = parts.for_cuda(exported_program(module, binding), binding, "ieee", compiler == "rows")
+    monkeypatch.setattr(routes, "kernels_of_part", remembered)
+    made = parts.for_cuda(exported_program(module, binding), binding, "ieee", deterministic)
     assert all(file.startswith(f"fused/{made.parts[0].name}/") for file in list(made.files)[:2])
     for part, program in zip(made.parts, on_cpu([one.made for one in programs], tmp_path), strict=True):
         domains = part.domains
@@ -230,7 +228,9 @@ def test_wide_layers_stay_with_torch_on_gpus():
         ["linear 200 -> 16, relu, linear 16 -> 2"],
     ]
     assert [(one.operation, one.reason) for one in made.unfused] == [
-        ("linear", "a linear layer of 800 x 200 weights, more than a kernel for GPUs reads fast")
+        ("linear", "a linear layer of 800 x 200 weights, more than a kernel reads fast"),
+        ("relu", "a tensor that a part cannot read"),  # of 800 planes
+        ("linear", "a tensor that a part cannot read"),
     ]
 
 

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""From row programs to code."""
+"""What code for GPUs is made of, and TorchInductor."""

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""From models to row programs."""
+"""Models as graphs of operators."""

@@ -14,7 +14,7 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import JOININGS
-from tensoa.compiler.typed.operations import axis
+from tensoa.compiler.typed.operations import affine, axis
 from tensoa.compiler.typed.program import Program, transformed
 from tensoa.compiler.typed.schedule.stages import joins_rows
 from tensoa.compiler.typed.tensors import Tensor
@@ -62,7 +62,7 @@ def _at_places(result: Tensor, tensor: Tensor, places: Tensor) -> Tensor:
     assert isinstance(op, ops.Scatter)
     axes = range(len(places.shape))
     if op.size == 1:
-        return build.view(result, places.shape, [build.affine(0) if i == op.axis else axis(i) for i in axes])
+        return build.view(result, places.shape, [affine(0) if i == op.axis else axis(i) for i in axes])
     return build.gather(result, places, [None if i == op.axis else axis(i) for i in axes])
 
 

@@ -13,7 +13,7 @@ from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.compiler.typed.same_bits import with_the_same_bits
 from tensoa.dtypes import DTYPES, FLOAT32, INT64
-from typed_cuda import CudaLibrary
+from typed_cuda import CudaLibrary, architectures
 
 FLOAT64 = DTYPES["float64"]
 EDGES, NODES, WIDTH = 700, 23, 5
@@ -109,14 +109,15 @@ def test_products_of_rows_are_refused():
         cuda.generate(simplified(scattered("prod")), deterministic=True)
 
 
-@pytest.mark.parametrize(("size", "width"), [("hits", 3), ("hits", 20), ("hits", 40), (1, 3), (1, 20)])
-def test_kernels_give_the_same_bits_in_every_order_of_warps_and_rows(size, width, tmp_path):
+@pytest.mark.parametrize(("size", "width"), [("hits", 3), ("hits", 16), ("hits", 20), ("hits", 40), (1, 3), (1, 16)])
+@pytest.mark.parametrize("architecture", architectures())
+def test_kernels_give_the_same_bits_in_every_order_of_warps_and_rows(size, width, architecture, tmp_path):
     program, planes = scattered(size=size, width=width), numbers(width=width)
     made = cuda.generate(simplified(program), deterministic=True)
     assert made.is_the_same and not cuda.generate(simplified(program)).is_the_same
-    library = CudaLibrary(program, tmp_path, made=made)
-    found = [one[2] for some in (planes, reordered(planes)) for one in library.runs(some, [NODES, EDGES])]
-    assert len(found) == 8 and len({one.tobytes() for one in found}) == 1
+    library = CudaLibrary(program, tmp_path, architecture, made=made)
+    found = [one[2] for some in (planes, reordered(planes), planes) for one in library.runs(some, [NODES, EDGES])]
+    assert len(found) >= 3 and len({one.tobytes() for one in found}) == 1
     if size == "hits":
         largest = max(np.abs(planes[0, i]).max() for i in range(width))
         np.testing.assert_allclose(found[0].T, exact(planes, FLOAT32, width), rtol=2e-7, atol=EDGES**2 * largest * 2.0**-60)

@@ -19,7 +19,8 @@ from tensoa.compiler.typed.cuda.rows import Barriers
 from tensoa.compiler.typed.passes import simplified
 from tensoa.compiler.typed.program import Output, Program
 from tensoa.dtypes import FLOAT32, INT64
-from tensoa.package import fused
+from tensoa.package import archive, fused
+from tensoa.package.manifest import Manifest
 from typed_cuda import CudaLibrary, cuda_libraries
 from typed_programs import loaded
 from wide_models import all_kinds
@@ -186,27 +187,20 @@ def test_what_is_calculated_once_for_two_collections_is_refused():
         cuda.generate(simplified(program_of(*both, rows=("hits", "edges"))))
 
 
-def test_the_environment_chooses_the_compiler(monkeypatch):
+def test_a_graph_network_has_kernels_for_both_collections():
     kind = KINDS["graph network"]
     binding, module = kind.binding(), kind.module.eval()
     exported = torch_export.exported_program(module, binding)
-    rules = result_rows(module, binding, "cpu")
-    monkeypatch.delenv(routes.SWITCH, raising=False)
-    assert routes.for_cuda(exported, binding, rules, "tf32x3", False) == ""
-    monkeypatch.setenv(routes.SWITCH, "typed")
-    made = routes.for_cuda(exported, binding, rules, "tf32x3", False)
+    made = routes.for_cuda(exported, binding, result_rows(module, binding, "cpu"), "tf32x3", False)
     assert made.domains == [0, 1] and "linear" in made.stages[0] and "each_of(" in made.made.source
-    why = routes.for_cuda(exported, binding, rules, "tf32x3", True)
-    assert "bits depend on the order" in why
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_a_package_says_why_it_is_not_of_typed_tensors(deterministic, monkeypatch, tmp_path):
-    monkeypatch.setenv(routes.SWITCH, "typed")
+def test_a_package_says_whether_its_results_are_always_the_same_bits(deterministic, monkeypatch, tmp_path):
     monkeypatch.setattr(fused.cuda, "ARCHITECTURES", ("sm_90",))
     kind, lines = KINDS["graph network"], []
     options = export.Options("cuda", deterministic=deterministic, report=lines.append)
     export.export(kind.module, kind.binding(), tmp_path / "graph.pt2", options)
     assert lines[0].startswith("fused into")
-    why = [line for line in lines if line.startswith("not by typed tensors: a sum whose bits depend on the order of its rows")]
-    assert len(why) == deterministic
+    manifest = Manifest.from_json(archive.read(tmp_path / "graph.pt2")[1], "graph.pt2")
+    assert manifest.targets[0].fused.deterministic is deterministic

@@ -13,6 +13,7 @@ from torch import nn
 from captured_programs import check
 from exporting import agreement, bind, block
 from tensoa.binding.model import result_rows
+from tensoa.compiler import routes
 from tensoa.compiler.frontends import torch_export
 from tensoa.errors import InputError
 from tensoa.importers.onnx import import_onnx, rows
@@ -118,7 +119,7 @@ def test_transformer_block(tmp_path):
     imported = import_onnx(path)
     assert [*reference.compared(imported, columns, result_rows(imported, columns, "cpu"))] == [COMPARED]
     program = torch_export.exported_program(imported, columns)
-    assert torch_export.row_program(program, columns, [{"collection": 0}]).outputs  # what is fused
+    assert routes.for_cpu(program, columns, [{"collection": 0}]).stages  # what is fused
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
@@ -312,7 +313,7 @@ def test_a_model_whose_rows_cannot_be_freed_calculates_each_by_itself(module, ro
     columns = bind([rows_of("x", 15)], [rows_of("y", 15)])
     rules = result_rows(imported, columns, "cpu")
     assert [*reference.compared(imported, columns, rules)][-1].startswith("compared with ONNX Runtime: the same in 1")
-    torch_export.row_program(torch_export.exported_program(imported.requires_grad_(False), columns), columns, rules)
+    routes.for_cpu(torch_export.exported_program(imported.requires_grad_(False), columns), columns, rules)
 
 
 def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_path):

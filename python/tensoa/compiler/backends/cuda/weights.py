@@ -2,26 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of layers in the order in which the schemes of kernels/layers.cuh read them."""
 
-import numpy as np
+from typing import Any
 
-from tensoa.compiler.constants import Pool
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
 
 SHARED_BYTES = 99 * 1024  # of a kernel's weights; every architecture from sm_80 on has as much
 _LARGEST_HALF, _SMALLEST_HALF = 65504, np.float16(2.0**-24)
 _BALANCE = 10  # powers of two that the weights of inputs, or of outputs, may differ by; tf32x3
 
 
-def _tf32(numbers: np.ndarray) -> np.ndarray:
+def _tf32(numbers: Array) -> Array:
     """Rounded to the nearest tf32 number."""
     return ((numbers.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def _bf16(numbers: np.ndarray) -> np.ndarray:
+def _bf16(numbers: Array) -> Array:
     bits = numbers.view(np.uint32)
     return ((bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-def _half_pair(parts: list[np.ndarray]) -> bytes:
+def _half_pair(parts: list[Array]) -> bytes:
     """Two tiles of inputs at a time, then a last one, for products of 16 numbers. `parts`: [in, out] each."""
     tiles, outputs = parts[0].shape[0] // 8, parts[0].shape[1] // 8
     packed = []
@@ -37,15 +40,7 @@ def _half_pair(parts: list[np.ndarray]) -> bytes:
     return b"".join(packed)
 
 
-def as_buffer(rows: np.ndarray) -> np.ndarray:
-    """Rows as store() of kernels/buffers.cuh puts them: of two tiles, each quad's numbers side by side."""
-    count, width = rows.shape
-    paired = width // 16 * 16
-    pairs = rows[:, :paired].reshape(count, -1, 2, 4, 2).transpose(0, 1, 3, 2, 4).reshape(count, paired)
-    return np.concatenate([pairs, rows[:, paired:]], axis=1)
-
-
-def balance(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def balance(weight: Array) -> tuple[Array, Array]:
     """Powers of two (at most 1 for each input; one for each output) that bring the weights [outputs, inputs] / inputs *
     outputs to at most 2^10, and no input or output far below: what is small there counts as much as the rest.
     """
@@ -58,7 +53,7 @@ def balance(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 2.0**of_input, 2.0 ** np.clip(10 - of_output, -100, 100)
 
 
-def pack_weights(scheme: str, weight: np.ndarray) -> bytes:
+def pack_weights(scheme: str, weight: Array) -> bytes:
     """`weight`: [inputs, outputs], both padded to tiles, float32."""
     weight = np.ascontiguousarray(weight)
     if scheme == "Fma":
@@ -72,24 +67,3 @@ def pack_weights(scheme: str, weight: np.ndarray) -> bytes:
         return _half_pair([_bf16(weight)])
     tiles, outputs = weight.shape[0] // 8, weight.shape[1] // 8
     return _tf32(weight).reshape(tiles, 4, 2, outputs, 8).transpose(0, 3, 4, 1, 2).tobytes()
-
-
-class Weights:
-    """The weights of a kernel: what it copies into shared memory, then what it reads where it lies."""
-
-    def __init__(self, shared_limit: int) -> None:
-        self._limit = shared_limit
-        self.shared, self.far = Pool(16), Pool(16)
-        self._known: dict[bytes, str] = {}
-
-    def add(self, data: bytes, is_rare: bool = False) -> str:
-        """Where the data lies, in C++. `is_rare`: it is hardly ever read."""
-        if data not in self._known:
-            padded = self.shared.padded(data)
-            near = not is_rare and len(self.shared) + len(padded) <= self._limit
-            self._known[data] = f"(shared + {self.shared.place(padded)})" if near else f"(far + {self.far.place(padded)})"
-        return self._known[data]
-
-    @property
-    def data(self) -> bytes:
-        return bytes(self.shared.data + self.far.data)

@@ -3,10 +3,11 @@
 """Operators of quantised models (PT2E), taken apart into arithmetic that gives the same integers as torch."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
-from tensoa.compiler.ir.builder import Operand
+Operand = Any  # of an operator: a tensor or a number
 
 #: Those that torch has as a function of tensors, by the name that it has there.
 _OF_TORCH = (
@@ -30,7 +31,7 @@ def _dequantised(
     return (x.to(out_dtype or torch.float32) - _one(zero_point)) * _one(scale)
 
 
-def decompositions(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, Callable]:
+def decompositions(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, Callable[..., Any]]:
     """What the operators of a graph are made of; none where it has no such operators."""
     namespaces = {getattr(node.target, "namespace", None) for node in graph.nodes}
     if "quantized_decomposed" not in namespaces:

@@ -198,7 +198,7 @@ class FragmentStage(LayerPrinter):
                 self.by_one_lane(e, "tile.inside[r]", f"({buffer})[tile.row[r] * {pitch} + {e}] = {start};")
         elif tensor.dtype.name == "float32" and count <= TILE * self.target.fragment_tiles:
             held = Held(self.name(), layout_of(count))
-            self.line(f"const auto {held.name} = map<{held.tiles}>([](float x) {{ return x; }}, {start});")
+            self.line(f"const auto {held.name} = filled<{held.tiles}>({start});")
             self.rows_written(held, "tile.inside[r]", self.own_row(tensor))
         else:
             rows = f"static_cast<int>(min(int64{{kTileRows}}, rows - at * int64{{kTileRows}})) * {pitch}"

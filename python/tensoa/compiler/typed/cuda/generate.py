@@ -36,8 +36,8 @@ from tensoa.compiler.typed.schedule.words import describe
 from tensoa.compiler.typed.selected import selected
 from tensoa.compiler.typed.tensors import Tensor
 
-_TODAY = Path(INSTRUCTIONS).parent
-KERNELS = [_TODAY / f"{name}.cuh" for name in "rows columns buffers sums reductions layers".split()]
+_TILES = Path(INSTRUCTIONS).parent
+KERNELS = [_TILES / f"{name}.cuh" for name in "rows columns layers".split()]
 KERNELS += [Path(__file__).parent / "kernels" / f"{name}.cuh" for name in "numbers products lanes streams fragments".split()]
 _LINE = 128  # bytes of memory that are read together: the weights of each kernel begin with one
 _ONE_BLOCK = 1 << 30  # rows of a block of a kernel that runs once

@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Typed programs of parts of a graph."""
+"""Follows a graph in which some operators stay with torch, and makes typed programs of parts of it."""
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
 from tensoa.compiler.frontends.torch_export import Graph
-from tensoa.compiler.parts import Follower, Node, NodeNotFusedError, Tensor
 from tensoa.compiler.typed import build
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.frontend.capture import Capture
@@ -18,25 +21,54 @@ from tensoa.compiler.typed.tensors import Tensor as Typed
 from tensoa.compiler.typed.tensors import in_order, made_by
 from tensoa.dtypes import DTYPES
 
+Node = torch.fx.Node
 
-class TypedFollower(Follower[Program]):
-    """`verified`: makes a program that can be compiled of one, or raises NotFused."""
+
+@dataclass
+class Tensor:
+    """A tensor between torch and a part: planes [of one row, rows] in the order of its dimensions without that of the rows."""
+
+    node: Node
+    axis: int  # of the rows
+    shape: tuple[int, ...]  # with 1 there
+    domain: int
+    dtype: str
+
+    @property
+    def planes(self) -> int:
+        return math.prod(self.shape)
+
+
+class NodeNotFusedError(Exception):
+    """Why a node cannot be in its part."""
+
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(reason)
+        self.node = node
+
+
+class Follower:
+    """What the front end makes of the nodes of a graph, one after the other; `env`: of each node. NotFused: what it cannot.
+    `verified`: makes a program that can be compiled of one, or raises NotFused.
+    """
 
     def __init__(self, graph: Graph, verified: Callable[[Program], Program]) -> None:
-        super().__init__(graph)
         self.verified = verified
         self.capture = Capture(graph)
         self.env = self.capture.values
         self.known: dict[Typed, bool] = {}
 
     def argument(self, node: Node) -> Any:
+        """An argument of the graph. Raises NotFused."""
         with made_by("front end"):
             return self.capture.argument(node)
 
     def run(self, node: Node) -> Any:
+        """An operator whose arguments are in `env`. Raises NotFused."""
         return self.capture.lowered(node)
 
     def is_of_rows(self, value: Any) -> bool:
+        """Whether a value depends on the data."""
         return any(map(self.depends, _tensors(value)))
 
     def depends(self, tensor: Typed) -> bool:
@@ -46,6 +78,7 @@ class TypedFollower(Follower[Program]):
         return self.known[tensor]
 
     def tensor(self, node: Node) -> Tensor | None:
+        """What a node gives, as planes; None where its rows do not lie side by side."""
         try:
             shape = Context(node, self.capture.symbols).shape()
             dtype = dtype_of(node.meta["val"].dtype)
@@ -58,6 +91,7 @@ class TypedFollower(Follower[Program]):
         return Tensor(node, axes[0], sizes, self.capture.rows.index(str(shape[axes[0]][0])), dtype.name)
 
     def read(self, tensor: Tensor, block: int) -> Value:
+        """The value of a tensor that torch has made, as an input block."""
         rows = self.capture.rows[tensor.domain]
         dtype = DTYPES[tensor.dtype]
         column = build.cast(build.column(block, range(tensor.planes), dtype, (rows, tensor.planes)), calculated(dtype))
@@ -67,10 +101,12 @@ class TypedFollower(Follower[Program]):
         return permuted(reshaped(value_of(column), shape), order)
 
     def domains(self, values: Sequence[Any]) -> set[int]:
+        """The collections whose numbers of rows a program of these values needs."""
         tensors = in_order(*(tensor for value in values for tensor in _tensors(value)))
         return {self.capture.rows.index(symbol) for tensor in tensors for symbol in tensor.rows}
 
     def program(self, outputs: Sequence[Tensor], first: int, nodes: Sequence[Node]) -> Program:
+        """That of a part of these nodes; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
         made = [self._output(tensor, first + i) for i, tensor in enumerate(outputs)]
         try:
             return self._verified(made)

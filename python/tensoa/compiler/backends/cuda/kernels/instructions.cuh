@@ -70,10 +70,6 @@ __device__ __forceinline__ unsigned to_bfloats(float x, float y) {
   return two;
 }
 
-// Memory holds the larger of what it held and of `key`, in any order.
-__device__ __forceinline__ void raise_to(float* held, unsigned key) {
-  asm volatile("red.global.max.u32 [%0], %1;" ::"l"(held), "r"(key) : "memory");
-}
 // Added to memory, in any order.
 __device__ __forceinline__ void add_to(float* to, float x) {
   asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");

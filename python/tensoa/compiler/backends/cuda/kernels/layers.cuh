@@ -5,7 +5,7 @@
 //
 // A scheme multiplies two tiles of 16 rows, 8 or 16 numbers deep, with the packed weights of C
 // tiles of outputs, from tile `first` on. pack_weights() of weights.py has the same orders of the weights.
-#include "reductions.cuh"
+#include "columns.cuh"
 
 struct Packed {
   const char* weights;
@@ -165,6 +165,7 @@ struct Fma {
 // output, or One, where it is part of `inverse`.
 struct One {};
 __device__ __forceinline__ float element(One, int, int) { return 1.f; }
+__device__ __forceinline__ float element(const Vector& x, int n, int i) { return x.at(n, i); }
 
 template <class Unit>
 struct Scale {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of a program are made of: the texts of this folder, one behind the other, after
-// instructions.cuh. Compiled by NVRTC, so without any header. generate.py puts the lengths of Params,
-// kTileRows and kRegisterTiles before it.
+// What the kernels of a program are made of: the texts of this folder and those of typed/cuda/kernels, one
+// behind the other, after instructions.cuh. Compiled by NVRTC, so without any header. generate.py of typed/cuda
+// puts the lengths of Params, kTileRows and kRegisterTiles before it.
 //
 // A warp (or, where `Warp::parts` > 1, the warps of a block together) owns a tile of 16 rows. A
 // value of those rows lies in registers as the accumulators of mma.sync lie: numbers are cut into
@@ -13,12 +13,7 @@
 // fit). Values wider than the registers hold live in local memory: same code, loops that are not
 // unrolled.
 //
-// Rows of buffers lie in memory so that a lane reads its numbers of two tiles at once: position 16
-// q + 4 t + i is element i & 1 of tile 2 q + i / 2 (a last, odd tile is in order). Rows past the
-// last one of the domain are computed as that row, and never written.
-//
-// An index that names none of the rows that it is for becomes -1 where it is loaded, once; whatever
-// is read there is NaN, and nothing is added there, as in programs for CPUs.
+// Rows past the last one of the domain are computed as that row, and never written.
 
 using int64 = long long;
 
@@ -44,9 +39,6 @@ struct Warp {
 
   __device__ Warp(int part, int parts)
       : lane(threadIdx.x & 31), group(lane >> 2), quad(lane & 3), part(part), parts(parts) {}
-
-  // Whether this warp writes tile pair q, that all warps of the tile hold.
-  __device__ bool writes(int q) const { return parts == 1 || q % parts == part; }
 };
 
 struct Tile {
@@ -77,6 +69,11 @@ struct Fragment {
   }
 };
 
+template <int K>
+struct alignas(4 * K) Numbers {  // neighbours in memory, read and written together
+  float at[K];
+};
+
 struct Scalar {  // one number for each row, in all lanes of the row
   float at[2];
 };
@@ -85,11 +82,7 @@ struct Index {  // a row each, or -1: none
   int at[2];
 };
 
-__device__ __forceinline__ bool is_row(int at) { return at >= 0; }
-__device__ __forceinline__ bool is_row(int64) { return true; }  // the row of a tile
 __device__ __forceinline__ float not_a_number() { return __int_as_float(0x7fffffff); }
-
-__device__ constexpr int64 kFirstRow[2] = {0, 0};  // of scalar columns
 
 // The same numbers in every row, in the order of the tiles.
 struct Vector {
@@ -151,30 +144,15 @@ __device__ __forceinline__ float exact_exp2(float x) {
   return exp2f(x - whole) * power_of_two(half) * power_of_two(int(whole) - half);
 }
 
-// ---- maps ----
-
 template <int T>
-__device__ __forceinline__ float element(const Fragment<T>& x, int n, int i) {
-  return x.at[n][i];
-}
-__device__ __forceinline__ float element(const Scalar& x, int, int i) { return x.at[i >> 1]; }
-__device__ __forceinline__ float element(const Vector& x, int n, int i) { return x.at(n, i); }
-__device__ __forceinline__ float element(float x, int, int) { return x; }
-
-template <int T, class Function, class... Arguments>
-__device__ __forceinline__ Fragment<T> map(Function function, const Arguments&... arguments) {
+__device__ __forceinline__ Fragment<T> filled(float x) {
   Fragment<T> result;
 #pragma unroll(unroll(T))
   for (int n = 0; n < T; ++n) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) result.at[n][i] = function(element(arguments, n, i)...);
+    for (int i = 0; i < 4; ++i) result.at[n][i] = x;
   }
   return result;
-}
-
-template <class Function, class... Arguments>
-__device__ __forceinline__ Scalar map_scalar(Function function, const Arguments&... arguments) {
-  return {{function(element(arguments, 0, 0)...), function(element(arguments, 0, 2)...)}};
 }
 
 // ---- moving numbers between places of the tiles ----
