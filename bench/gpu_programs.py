@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA programs of the typed compiler beside those of row programs, on a GPU: numbers and times of the kinds of
-docs/width.md and of our networks, and random typed programs beside torch in float64.
+"""Fused CUDA programs on a GPU: numbers and times of the kinds of docs/width.md and of our networks, and random typed
+programs beside torch in float64.
 
-    python bench/two_gpu_compilers.py --out FILE.json [--seconds 240] [--jobs 14] [--seeds 300] [--compiled FOLDER]
+    python bench/gpu_programs.py --out FILE.json [--seconds 240] [--jobs 14] [--seeds 300] [--compiled FOLDER] [--before FOLDER]
         [PART OF A NAME...]
-    python bench/two_gpu_compilers.py --compile sm_90 --out FOLDER [--jobs 2] [PART OF A NAME...]
+    python bench/gpu_programs.py --compile sm_90 --out FOLDER [--jobs 2] [PART OF A NAME...]
 
 Processes without a GPU export and compile; one process has the GPU, is started again where a program ends it, and says so. The
 error is the largest difference from the module in float64, relative to the largest number. A time is the median of rounds in
-which all programs take turns: up to 20 calls captured as one CUDA graph, replayed, in microseconds a call. "many" is the typed
+which all programs take turns: up to 20 calls captured as one CUDA graph, replayed, in microseconds a call. "many" is the
 program with its code for many rows at all numbers of rows. FILE has what was found so far, written after each kind; what there
 was no time for is under "left". `--compile` needs no GPU: it exports and compiles, one file for each kind, which `--compiled`
-then reads instead.
+then reads instead; `--before`: those of another checkout, which are measured beside and compared with.
 """
 
 import argparse
@@ -139,7 +139,6 @@ def compiled_kind(name, architecture):
     from tensoa.compiler.typed import cuda as typed
     from tensoa.compiler.typed.frontend import capture
     from tensoa.compiler.typed.passes import simplified
-    from tensoa.package import fused
 
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
@@ -149,32 +148,39 @@ def compiled_kind(name, architecture):
     exported = torch_export.exported_program(module, binding)
     rules = result_rows(module, binding, "cpu")
 
-    def by_types():
+    def of_rows():
         return typed.generate(simplified(capture(exported, binding, rules)))
 
-    def by_rows():
-        return fused.kernels_for_cuda(torch_export.row_program(exported, binding, rules, "cuda"), "tf32x3", False)
-
     def of_many():
-        return with_code_for_many(by_types())
+        return with_code_for_many(of_rows())
 
     programs, notes = {}, {}
-    for which, make in (("typed", by_types), ("many", of_many), ("today", by_rows)):
-        if which == "many" and "typed" in programs and not has_code_for_many(programs["typed"][0]):
+    for which, make in (("now", of_rows), ("many", of_many)):
+        if which == "many" and "now" in programs and not has_code_for_many(programs["now"][0]):
             continue
         try:
             *programs[which], notes[which] = compiled(make, architecture)
         except Exception as error:
             notes[which] = {"refused": f"{type(error).__name__}: {error}"[:300]}
-    reads_all = "typed" in programs and "for (int64 key" in programs["typed"][0].made.source
+    reads_all = "now" in programs and "for (int64 key" in programs["now"][0].made.source
     for kernels, _ in programs.values():
         kernels.made.source = ""  # what runs is the image
     return name, programs, notes, reads_all, rules
 
 
-def compiled_before(folder, name):
+def compiled_in(folder, name):
     with open(Path(folder) / file_of(name), "rb") as file:
         return pickle.load(file)
+
+
+def with_before(folder, found):
+    """What compiled_kind() found, with the program of another checkout."""
+    name, programs, notes, *others = found
+    if (Path(folder) / file_of(name)).exists():
+        _, before, of_before, *_ = compiled_in(folder, name)
+        if "now" in before:
+            programs["before"], notes["before"] = before["now"], of_before["now"]
+    return name, programs, notes, *others
 
 
 def file_of(name):
@@ -246,7 +252,7 @@ def drawn(first, count, architecture):
     for seed in range(first, first + count):
         program = graphs.drawn(seed).program()
         try:
-            made = typed.generate(simplified(program), precision="ieee")
+            made = typed.generate(simplified(program), precision="ieee", deterministic=seed % 4 > 1)
         except NotFused:
             refused += 1
             continue
@@ -318,8 +324,8 @@ def timed_kind(name, programs, notes, reads_all, rules):
             torch.cuda.synchronize()
             one[f"error_{which}"] = difference([block.numpy() for block in outputs], truth, places)
         one |= {f"us_{which}": us for which, us in in_turns(bound).items()}
-        if {"typed", "today"} <= set(bound):
-            one["ratio"] = one["us_typed"] / one["us_today"]
+        if {"now", "before"} <= set(bound):
+            one["ratio"] = one["us_now"] / one["us_before"]
         found["rows"][count] = one
     return name, found
 
@@ -460,7 +466,7 @@ def mean(ratios):
 
 
 def summary(found):
-    """Geometric means of the ratios by rows, the largest, and the errors that are larger than today's."""
+    """Geometric means of the ratios by rows, and the largest."""
     result = {}
     for count in (*ROWS, MANY_OF_PAIRS, MANY):
         ratios = {name: one["rows"][count]["ratio"] for name, one in found.items() if "ratio" in one["rows"].get(count, {})}
@@ -475,7 +481,7 @@ def summary(found):
 
 
 def compile_all(names, pool, architecture, folder):
-    """A file for each kind that both compilers or one of them can have."""
+    """A file for each kind that there are kernels of."""
     folder.mkdir(parents=True, exist_ok=True)
     for future in as_completed(work := {pool.submit(compiled_kind, name, architecture): name for name in names}):
         try:
@@ -495,6 +501,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--compile", metavar="ARCHITECTURE")
     parser.add_argument("--compiled", metavar="FOLDER")
+    parser.add_argument("--before", metavar="FOLDER")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     names = [name for name in kinds() if not options.names or any(part in name for part in options.names)]
@@ -522,7 +529,7 @@ def main():
         )
         out.write_text(json.dumps(found, indent=1) + "\n")
 
-    make = functools.partial(compiled_before, options.compiled) if options.compiled else None
+    make = functools.partial(compiled_in, options.compiled) if options.compiled else None
     work = {pool.submit(make, name) if make else pool.submit(compiled_kind, name, architecture): name for name in names}
     work |= {pool.submit(drawn, first, 10, architecture): f"seeds {first}" for first in range(0, options.seeds, 10)}
     left = set(work.values())
@@ -545,12 +552,12 @@ def main():
                     if wrong:
                         found["wrong"][graph[0]] = wrong
             else:
-                answer, problem = gpu.run("kind", *given)
+                answer, problem = gpu.run("kind", *(with_before(options.before, given) if options.before else given))
                 if problem:
                     found["failed"][name] = problem
                 else:
                     found["kinds"][name] = answer[1]
-                    times = {count: round(one["ratio"], 2) for count, one in answer[1]["rows"].items() if "ratio" in one}
+                    times = {count: round(one.get("ratio", one["us_now"]), 2) for count, one in answer[1]["rows"].items()}
                     print(f"{name}: {times} {answer[1]['notes']}"[:200], flush=True)
             write()
             if time.monotonic() - begin > options.seconds:
