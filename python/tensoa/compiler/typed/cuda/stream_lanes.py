@@ -162,13 +162,13 @@ class LanePrinter(ThreadPrinter):
         value = self.loaded(root.dtype, self.places[root].pointer, nest.target.text())
         if nest.factor is None:
             return value
-        befores = [one for one in in_order(nest.factor) if isinstance(one.op, Previous)]
+        earlier = [one for one in in_order(nest.factor) if isinstance(one.op, Previous)]
         self.put(previous)
-        self.places |= {one: self.places[one.args[0]] for one in befores}
-        for one in befores:
+        self.places |= {one: self.places[one.args[0]] for one in earlier}
+        for one in earlier:
             buffer = self.places[one].buffer
             self.places[one.args[0]] = Place(f"a.{self.members[id(buffer)]}", buffer)
-        roots, self.nests.roots = self.nests.roots, Roots({x: Reason.STREAM for one in befores for x in (one, one.args[0])})
+        roots, self.nests.roots = self.nests.roots, Roots({x: Reason.STREAM for one in earlier for x in (one, one.args[0])})
         factor = self.value(nest.factor, nest.index)
         self.nests.roots = roots
         return f"mul_of({value}, {factor})"

@@ -68,15 +68,14 @@ __device__ __forceinline__ void select(int* places, int ps, T* numbers, int ns, 
 // Joins the first K of other rows.
 template <int K, class T>
 __device__ __forceinline__ void join_selected(int* places, int ps, T* numbers, int ns,
-                                              const int* other_places, int ops,
-                                              const T* other_numbers, int ons, bool is_largest) {
+                                              const int* other_places, int op,
+                                              const T* other_numbers, int on, bool is_largest) {
   constexpr int kUnrolled = K <= 16 ? K : 1;
 #pragma unroll kUnrolled
   for (int i = 0; i < K; ++i) {
-    const int place = other_places[i * ops];
+    const int place = other_places[i * op];
     if (place < 0) break;
-    if (!insert<K, false>(places, ps, numbers, ns, place, other_numbers[i * ons], is_largest))
-      break;
+    if (!insert<K, false>(places, ps, numbers, ns, place, other_numbers[i * on], is_largest)) break;
   }
 }
 // The first K of N numbers.
