@@ -20,6 +20,7 @@ import copy
 import functools
 import json
 import logging
+import math
 import multiprocessing
 import os
 import pickle
@@ -52,6 +53,7 @@ ROWS = (1, 16, 1000)
 MANY = 100_000
 MANY_OF_PAIRS = 10_000  # where each row reads all others
 CALLS, GRAPH_SECONDS = 20, 0.004  # in a graph; fewer where these take longer
+MOST_WRONG = 0.02  # relative to the largest number: bfloat16 and int8 have a rounding of 0.01
 LONGEST = 60.0  # seconds of a kind on the GPU, with what torch makes of it
 
 
@@ -557,7 +559,11 @@ def main():
                     found["failed"][name] = problem
                 else:
                     found["kinds"][name] = answer[1]
-                    times = {count: round(one.get("ratio", one["us_now"]), 2) for count, one in answer[1]["rows"].items()}
+                    rows = answer[1]["rows"]
+                    times = {count: round(one.get("ratio", one.get("us_now", math.nan)), 2) for count, one in rows.items()}
+                    worst = max((one.get("error_now", 0.0) for one in rows.values()), default=0.0)
+                    if not worst <= MOST_WRONG:
+                        found["wrong"][name] = f"an error of {worst:.1e}"
                     print(f"{name}: {times} {answer[1]['notes']}"[:200], flush=True)
             write()
             if time.monotonic() - begin > options.seconds:

@@ -241,6 +241,7 @@ inline void __syncthreads() { cuda_on_cpu::pause(cuda_on_cpu::Wait::kBlock, 8); 
 
 // ---- the functions of cuda_instructions.cuh
 
+inline int with_its_sign(int x) { return x; }
 inline float minimum(float a, float b) { return a != a ? a : b < a || b != b ? b : a; }
 inline float maximum(float a, float b) { return a != a ? a : b > a || b != b ? b : a; }
 inline float half_to_float(unsigned short bits) {

@@ -135,12 +135,21 @@ __device__ __forceinline__ double minimum_of(double x, double y) {
   return x < y || x != x ? x : y;
 }
 template <class T>
+__device__ __forceinline__ T compared(T x) {
+  if constexpr (sizeof(T) <= sizeof(int))
+    return static_cast<T>(with_its_sign(static_cast<int>(x)));
+  else
+    return x;
+}
+template <class T>
 __device__ __forceinline__ T maximum_of(T x, T y) {
-  return x > y ? x : y;
+  const T a = compared(x), b = compared(y);
+  return a > b ? a : b;
 }
 template <class T>
 __device__ __forceinline__ T minimum_of(T x, T y) {
-  return x < y ? x : y;
+  const T a = compared(x), b = compared(y);
+  return a < b ? a : b;
 }
 template <class T>
 __device__ __forceinline__ T div_of(T x, T y) {
