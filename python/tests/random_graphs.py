@@ -820,9 +820,9 @@ class Oracle:
             spread = np.where(both, 0.0, np.where(np.isnan(spread), np.inf, spread))
             tiny = {"float32": 2.0**-148, "float16": 2.0**-24, "bfloat16": 2.0**-133}.get(tensor.dtype.name, 2.0**-1073)
             tolerance = np.where(spread == 0, 0.0, 4 * spread + tiny)
-            if spread.any():  # a tensor that is not exact: a number that no sample changes may be off by its last place
+            if spread.any():  # a tensor that is not exact: a number that no sample changes may be off by two last places
                 size = np.where(np.isfinite(value), np.abs(value), 0.0)
-                tolerance = np.maximum(tolerance, 2 * _EPSILON[tensor.dtype.name] * size)
+                tolerance = np.maximum(tolerance, 4 * _EPSILON[tensor.dtype.name] * size)
             return Truth(value, tolerance)
 
 

@@ -115,7 +115,10 @@ class Capture:
         args: Any = torch.fx.node.map_arg(node.args, self.values.__getitem__)
         named: Any = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
         if node.target is operator.getitem:
-            return args[0][args[1]]
+            result = args[0][args[1]]
+            if result is None and node.users:
+                raise NotFused(f"result {args[1]} of {node.args[0].target}")  # type: ignore[union-attr]
+            return result
         if not isinstance(node.target, torch._ops.OpOverload):
             return node.meta["val"]  # arithmetic of sizes
         name = node.target._schema.name.split("::")[1]
