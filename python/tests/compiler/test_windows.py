@@ -103,7 +103,11 @@ def test_a_network_of_windows_runs_at_few_and_many_rows(tmp_path):
     ("function", "outputs", "reason"),
     [
         (lambda m, x: m.layer(x.t()[None])[0].t(), 2, "an operation along the rows"),
-        (lambda m, x: f.max_pool1d(x.view(-1, 2, 3), 2, return_indices=True)[1].flatten(1).float(), 2, "result 1 of aten.max_pool2d_with_indices"),
+        (
+            lambda m, x: f.max_pool1d(x.view(-1, 2, 3), 2, return_indices=True)[1].flatten(1).float(),
+            2,
+            "result 1 of aten.max_pool2d_with_indices",
+        ),
     ],
 )
 def test_windows_that_are_not_inside_a_row_are_not_fused(function, outputs, reason):
