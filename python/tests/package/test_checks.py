@@ -24,7 +24,7 @@ from tensoa.compiler.frontends.torch_export import exported_program
 from tensoa.compiler.typed import cpu
 from tensoa.compiler.typed.cpu import library
 from tensoa.compiler.typed.frontend import sums
-from tensoa.compiler.typed.frontend.values import apply
+from tensoa.compiler.typed.frontend.values import apply, cast, number
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.export import _by_inductor as of_inductor
@@ -573,7 +573,14 @@ def contracted(monkeypatch):
 
 def with_rough_means(monkeypatch):
     """A mean is the sum over the count, and no more."""
-    monkeypatch.setattr(sums, "deviation", lambda x, dims: apply("sub", x, sums.mean_of(x, dims, True)))
+
+    def normalised(x, dims, eps, weight, bias):
+        off = apply("sub", x, sums.mean_of(x, dims, True))
+        spread = sums.mean_of(apply("mul", off, off), dims, True)
+        found = apply("mul", off, apply("rsqrt", apply("add", spread, number(eps, x.dtype))))
+        return apply("add", apply("mul", found, cast(weight, x.dtype)), cast(bias, x.dtype))
+
+    monkeypatch.setattr(sums, "normalised", normalised)
 
 
 def mass(_, x):
