@@ -23,8 +23,8 @@ from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
 from tensoa.compiler.frontends.torch_export import exported_program
 from tensoa.compiler.typed import cpu
 from tensoa.compiler.typed.cpu import library
-from tensoa.compiler.typed.frontend import sums
-from tensoa.compiler.typed.frontend.values import apply, cast, number
+from tensoa.compiler.typed.frontend import sums, values
+from tensoa.compiler.typed.frontend.values import apply, cast
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.export import _by_inductor as of_inductor
@@ -577,7 +577,7 @@ def with_rough_means(monkeypatch):
     def normalised(x, dims, eps, weight, bias):
         off = apply("sub", x, sums.mean_of(x, dims, True))
         spread = sums.mean_of(apply("mul", off, off), dims, True)
-        found = apply("mul", off, apply("rsqrt", apply("add", spread, number(eps, x.dtype))))
+        found = apply("mul", off, apply("rsqrt", apply("add", spread, values.number(eps, x.dtype))))
         return apply("add", apply("mul", found, cast(weight, x.dtype)), cast(bias, x.dtype))
 
     monkeypatch.setattr(sums, "normalised", normalised)

@@ -46,7 +46,7 @@ class Program(nn.Module):
             block.write(result, arguments)
 
 
-def _export(module: nn.Module, binding: Binding, rules: list[dict], device: str) -> torch.export.ExportedProgram:
+def _export(module: nn.Module, binding: Binding, rules: list[dict[str, int]], device: str) -> torch.export.ExportedProgram:
     """The program as torch.export sees it, with free numbers of rows and pitches."""
     example_rows = trial_rows(binding, ROWS, MOST_TRACED)
     rows = {collection: example_rows[2 * i] for i, collection in enumerate(collections_of(binding))}
@@ -116,7 +116,7 @@ def _fixed(size: int | torch.SymInt) -> int | None:
     return size if isinstance(size, int) else size.node.maybe_as_int()
 
 
-def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: list[dict]) -> None:
+def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: list[dict[str, int]]) -> None:
     """Raises Unsupported where torch.export fixed a number of rows or a pitch, or found a rule for it."""
     names = program.graph_signature.user_inputs
     tensors = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
@@ -232,7 +232,7 @@ class Compiled:
     gpu: str | None = None
 
 
-def compile(module: nn.Module, binding: Binding, rules: list[dict], target: str, folder: str) -> Compiled:
+def compile(module: nn.Module, binding: Binding, rules: list[dict[str, int]], target: str, folder: str) -> Compiled:
     """The model as TorchInductor compiles it, for the GPU that is here where `target` is "cuda"."""
     check_device(target)
     module = module.to(target)

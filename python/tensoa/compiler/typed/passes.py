@@ -12,7 +12,7 @@ from tensoa.compiler.typed import build, interpret
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.functions import JOININGS
 from tensoa.compiler.typed.layer_weights import centred_layers, scaled_inputs
-from tensoa.compiler.typed.operations import Affine, axis, is_constant
+from tensoa.compiler.typed.operations import Affine, affine, axis, is_constant
 from tensoa.compiler.typed.program import Program, rebuilt, transformed
 from tensoa.compiler.typed.tensors import Shape, Tensor
 from tensoa.dtypes import DTYPES, INT64
@@ -274,7 +274,7 @@ def unrepeated(tensor: Tensor) -> Tensor | None:
             continue
         used = {number for one in arg.op.index for number, _ in one.terms}
         kept = [n for n, label in enumerate(own) if n in used or label not in other or label not in op.out]
-        index = [build.affine(one.offset, *((kept.index(n), factor) for n, factor in one.terms)) for one in arg.op.index]
+        index = [affine(one.offset, *((kept.index(n), factor) for n, factor in one.terms)) for one in arg.op.index]
         args[i] = build.view(arg.args[0], tuple(arg.shape[n] for n in kept), index)
         labels[i] = "".join(own[n] for n in kept)
     return None if args == list(tensor.args) else build.contract(args[0], args[1], labels[0], labels[1], op.out)

@@ -75,9 +75,9 @@ def _taken_apart(exported: torch.export.ExportedProgram) -> torch.export.Exporte
     if exported not in _known:
         table = torch.export.default_decompositions()
         for operation in KEPT:
-            table.pop(operation, None)
-        table.update(get_decompositions(RESIZING))
-        table.update(decompositions(exported.graph))
+            table.pop(operation, None)  # type: ignore[no-untyped-call]
+        table.update(get_decompositions(RESIZING))  # type: ignore[no-untyped-call]
+        table.update(decompositions(exported.graph))  # type: ignore[no-untyped-call]
         _known[exported] = decomposed(exported, table)
     return _known[exported]
 

@@ -72,7 +72,7 @@ class _Block:
     raises: bool
 
 
-class Frame(list):
+class Frame(list[Any]):
     """The values of one call, by number."""
 
     #: Of the inputs: what a model asks for by name is meant for the machine where it was saved.
@@ -363,7 +363,7 @@ class Compiler:
         def run(frame: Frame, *arguments: Value) -> Value:
             if plain is not None and (not is_on_tensor or _are_numbers(arguments, takes_tensor)):
                 result = plain(*(_plain(value) if is_on_tensor else value for value in arguments))
-                return torch.sym_float(result) if gives_float and not isinstance(result, OnData) else result
+                return torch.sym_float(result) if gives_float and not isinstance(result, OnData) else result  # type: ignore[no-untyped-call]
             if on_tensors is not None:
                 return on_tensors(*arguments)
             if has_training:

@@ -27,7 +27,7 @@ class _Code:
         forward: Any = script.forward
         self.arguments: list[torch._C.Argument] = forward.schema.arguments[1:]
 
-    def __deepcopy__(self, memo: dict) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 

@@ -49,15 +49,15 @@ def _number(value: Value, convert: Callable[[Value], Value]) -> Value:
 
 
 def _int(value: Value) -> Value:
-    return _number(value, lambda number: int(number) if isinstance(number, str) else torch.sym_int(number))
+    return _number(value, lambda number: int(number) if isinstance(number, str) else torch.sym_int(number))  # type: ignore[no-untyped-call]
 
 
 def _float(value: Value) -> Value:
-    return _number(value, lambda number: float(number) if isinstance(number, str) else torch.sym_float(number))
+    return _number(value, lambda number: float(number) if isinstance(number, str) else torch.sym_float(number))  # type: ignore[no-untyped-call]
 
 
 def _not(value: Value) -> Value:
-    return value if isinstance(value, OnData) else torch.sym_not(value)
+    return value if isinstance(value, OnData) else torch.sym_not(value)  # type: ignore[no-untyped-call]
 
 
 def _divided(a: Value, b: Value, mode: str | None = None) -> Value:
@@ -70,7 +70,7 @@ def cast(number: Value, kind: torch.dtype) -> Value:
     """A number as one of a dtype is."""
     if kind == torch.bool:
         return number != 0
-    return torch.sym_float(number) if kind.is_floating_point else torch.sym_int(number)
+    return torch.sym_float(number) if kind.is_floating_point else torch.sym_int(number)  # type: ignore[no-untyped-call]
 
 
 def kind_of(number: Value, tensors: Sequence[torch.Tensor]) -> torch.dtype:
@@ -103,7 +103,7 @@ def _warn(*_: Value) -> None:
     return None
 
 
-def _sorted_in_place(values: list, reverse: bool = False) -> None:
+def _sorted_in_place(values: list[Any], reverse: bool = False) -> None:
     values.sort(reverse=reverse)
 
 

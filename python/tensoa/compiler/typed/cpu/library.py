@@ -93,7 +93,7 @@ def _guarded(command: list[str], seconds: int, folder: str) -> tuple[int, float,
         process.wait()
 
 
-def build(source: Source, level: str, path: str | os.PathLike) -> None:
+def build(source: Source, level: str, path: str | os.PathLike[str]) -> None:
     """Compiles what generate() made for an x86-64 level (LEVELS) into the shared library `path`.
 
     Raises InputError where there is no compiler, or it fails; NotFused where it takes longer than SECONDS.

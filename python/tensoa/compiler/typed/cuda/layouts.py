@@ -108,4 +108,4 @@ def inside(layout: Layout) -> str:
 
 def places(layout: Layout) -> Array:
     """The element at each position; of padding, the first one."""
-    return np.maximum(np.array(layout), max(0, min(element for element in layout if element >= 0)))
+    return np.array(layout).clip(min=max(0, min(element for element in layout if element >= 0)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.passes import is_constant
+from tensoa.compiler.typed.operations import is_constant
 from tensoa.compiler.typed.schedule.addresses import elements_of, width_of
 from tensoa.compiler.typed.schedule.roots import Reason, Roots, roots_of
 from tensoa.compiler.typed.schedule.stages import Stage, own_args

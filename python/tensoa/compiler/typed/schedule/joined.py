@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.passes import is_constant, is_row_gather
+from tensoa.compiler.typed.operations import is_constant
+from tensoa.compiler.typed.passes import is_row_gather
 from tensoa.compiler.typed.schedule.addresses import base_of, elements_of, flat, variable
 from tensoa.compiler.typed.schedule.nests import AnyLoop, Nest, Nests, UnitLoop, reads_of
 from tensoa.compiler.typed.schedule.reads import leaves
