@@ -6,10 +6,9 @@ the launches. tensoa.compiler.typed.cuda writes the programs.
     image = compile(program.source, "sm_90")           # a cubin, by the NVRTC that torch brings
 """
 
-from tensoa.compiler.backends.cuda.generate import INSTRUCTIONS
-from tensoa.compiler.backends.cuda.memory import PRECISIONS
-from tensoa.compiler.backends.cuda.nvrtc import ARCHITECTURES, compile
+from tensoa.compiler.backends.cuda.nvrtc import ARCHITECTURES, INSTRUCTIONS, compile
 from tensoa.compiler.backends.cuda.program import LIMITS, CudaKernels, Generated, Launch, Zero
+from tensoa.compiler.backends.cuda.tiles import PRECISIONS
 
 __all__ = [
     "ARCHITECTURES",

@@ -12,6 +12,8 @@ from tensoa.errors import InputError
 
 #: Cubins run on the architecture that they name and later ones of the same major number.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+#: The instructions that CUDA C++ has no name for, which every program begins with; tests give what stands here on a CPU.
+INSTRUCTIONS = Path(__file__).parent / "kernels" / "instructions.cuh"
 
 
 @functools.cache

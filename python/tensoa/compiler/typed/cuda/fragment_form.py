@@ -4,9 +4,8 @@
 
 from collections.abc import Sequence
 
-from tensoa.compiler.backends.cuda.kernel import REGISTER_TILES, TILE_ROWS
-from tensoa.compiler.backends.cuda.memory import TOGETHER
 from tensoa.compiler.backends.cuda.program import KernelEntry
+from tensoa.compiler.backends.cuda.tiles import REGISTER_TILES, TILE_ROWS, TOGETHER
 from tensoa.compiler.backends.cuda.weights import SHARED_BYTES
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.fragment_layers import dense

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from tensoa.compiler.backends.cuda.layers import CHUNK
 from tensoa.compiler.backends.cuda.layouts import mask_text, spread
-from tensoa.compiler.backends.cuda.memory import SCHEMES
+from tensoa.compiler.backends.cuda.tiles import CHUNK, SCHEMES
 from tensoa.compiler.backends.cuda.weights import balance, pack_weights
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tensoa.compiler.backends.cuda.generate import INSTRUCTIONS
-from tensoa.compiler.backends.cuda.kernel import REGISTER_TILES, TILE_ROWS
-from tensoa.compiler.backends.cuda.memory import PRECISIONS
+from tensoa.compiler.backends.cuda.nvrtc import INSTRUCTIONS
 from tensoa.compiler.backends.cuda.program import LIMITS, BufferEntry, CudaKernels, Generated, KernelEntry, Launch, Params, Zero
+from tensoa.compiler.backends.cuda.tiles import PRECISIONS, REGISTER_TILES, TILE_ROWS
 from tensoa.compiler.backends.kernel_text import joined
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.errors import NotFused

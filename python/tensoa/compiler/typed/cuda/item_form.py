@@ -7,8 +7,8 @@
 import math
 from collections.abc import Sequence
 
-from tensoa.compiler.backends.cuda.kernel import REGISTER_TILES
 from tensoa.compiler.backends.cuda.program import KernelEntry
+from tensoa.compiler.backends.cuda.tiles import REGISTER_TILES
 from tensoa.compiler.typed import operations as ops
 from tensoa.compiler.typed.cuda.fragment_items import ItemPrinter
 from tensoa.compiler.typed.cuda.fragment_layers import dense

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensoa.compiler.backends.cuda.layouts import contiguous, spread
-from tensoa.compiler.backends.cuda.memory import SCHEMES
+from tensoa.compiler.backends.cuda.tiles import SCHEMES
 from tensoa.compiler.backends.cuda.weights import balance, pack_weights
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.typed import operations as ops

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""How layers multiply, and who shares them."""
+"""Tiles of rows and their products (kernels/rows.cuh, kernels/layers.cuh): sizes, and how layers multiply."""
+
+TILE_ROWS = 16
+REGISTER_TILES = 24  # of a value: wider ones live in local memory, and loops over them are not unrolled
+CHUNK = 16  # tiles of outputs that are accumulated at a time
+TOGETHER = 4  # warps that own a tile together
 
 #: How linear layers multiply, the first where none is asked for. "ieee": float32. "tf32x3": three tensor core products of
 #: split numbers, at the accuracy of float32 and of 3xTF32, for rows of any size: one number counts to 2^-22 of itself or
@@ -11,5 +16,3 @@
 #: Layers of few inputs or outputs are always float32.
 SCHEMES = {"tf32x3": "Half3", "ieee": "Fma", "tf32": "Tf32", "bf16": "Bf16"}
 PRECISIONS = tuple(SCHEMES)
-
-TOGETHER = 4  # warps that own a tile together
