@@ -123,7 +123,7 @@ format-check: ## Check the format of all C++ and CUDA files
 	@clang-format-16 --dry-run --Werror $(cpp_files)
 
 lint: setup ## Check style, format and types of python/, tests/service/ and examples/, and the recipes in packaging/
-	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy && ../.venv/bin/mypy --strict tensoa/compiler
+	@cd python && ../.venv/bin/ruff check -q . && ../.venv/bin/ruff format -q --check . && ../.venv/bin/mypy
 	@cd python && ../.venv/bin/ruff check -q --config pyproject.toml ../examples && ../.venv/bin/ruff format -q --check --config pyproject.toml ../examples
 	@cd tests/service && ../../.venv/bin/ruff check -q . && ../../.venv/bin/ruff format -q --check . && ../../.venv/bin/mypy *.py
 	@for step in "check -q" "format -q --check"; do \

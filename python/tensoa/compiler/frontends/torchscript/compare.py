@@ -127,6 +127,6 @@ def _is_close(block: Block, result: Value, other: Value) -> bool:
 def _results(
     module: nn.Module, binding: Binding, counts: dict[int, int], numbers: str = NORMAL, is_optimized: bool = True
 ) -> list[Value]:
-    with torch.random.fork_rng([]), torch.jit.optimized_execution(is_optimized), torch.no_grad():  # type: ignore[attr-defined]
+    with torch.random.fork_rng([]), torch.jit.optimized_execution(is_optimized), torch.no_grad():
         torch.manual_seed(0)
         return binding.call(module, Columns(binding, counts, (), "cpu", numbers=numbers).inputs)
