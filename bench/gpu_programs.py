@@ -554,7 +554,9 @@ def main():
                     if wrong:
                         found["wrong"][graph[0]] = wrong
             else:
-                answer, problem = gpu.run("kind", *(with_before(options.before, given) if options.before else given))
+                kind = with_before(options.before, given) if options.before else given
+                _, programs, notes, *_ = kind
+                answer, problem = gpu.run("kind", *kind) if "now" in programs else (None, notes["now"]["refused"])
                 if problem:
                     found["failed"][name] = problem
                 else:
