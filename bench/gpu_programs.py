@@ -103,7 +103,7 @@ def kinds():
 
 def compiled(make, architecture):
     """(kernels, image, notes)"""
-    from tensoa.compiler.backends.cuda import compile
+    from tensoa.compiler.cuda import compile
 
     start = time.process_time()
     kernels = make()
@@ -128,7 +128,7 @@ def has_code_for_many(kernels):
 
 def with_code_for_many(kernels):
     """Kernels that have no rows that are few."""
-    from tensoa.compiler.typed.cuda.generate import ROUNDS_OF_FEW
+    from tensoa.compiler.cuda.generate import ROUNDS_OF_FEW
 
     kernels.made.source = kernels.made.source.replace(f"kRoundsOfFew = {ROUNDS_OF_FEW};", "kRoundsOfFew = 0;")
     return kernels
@@ -137,21 +137,19 @@ def with_code_for_many(kernels):
 def compiled_kind(name, architecture):
     """(name, programs, notes, whether rows read all others, rules of the outputs' rows) of a kind."""
     from tensoa.binding.model import result_rows
-    from tensoa.compiler.frontends import torch_export
-    from tensoa.compiler.typed import cuda as typed
-    from tensoa.compiler.typed.frontend import capture
-    from tensoa.compiler.typed.passes import simplified
+    from tensoa.compiler import cuda, frontend
+    from tensoa.compiler.passes import simplified
 
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     kind = kinds()[name]
     binding, module = kind.binding(), kind.module.eval()
-    exported = torch_export.exported_program(module, binding)
+    exported = frontend.exported_program(module, binding)
     rules = result_rows(module, binding, "cpu")
 
     def of_rows():
-        return typed.generate(simplified(capture(exported, binding, rules)))
+        return cuda.generate(simplified(frontend.capture(exported, binding, rules)))
 
     def of_many():
         return with_code_for_many(of_rows())
@@ -242,10 +240,9 @@ def drawn(first, count, architecture):
     import random
 
     import random_graphs as graphs
-    from tensoa.compiler.backends.cuda import compile
+    from tensoa.compiler import cuda
     from tensoa.compiler.errors import NotFused
-    from tensoa.compiler.typed import cuda as typed
-    from tensoa.compiler.typed.passes import simplified
+    from tensoa.compiler.passes import simplified
 
     torch.set_num_threads(1)
     chosen = random.Random(first)
@@ -254,7 +251,7 @@ def drawn(first, count, architecture):
     for seed in range(first, first + count):
         program = graphs.drawn(seed).program()
         try:
-            made = typed.generate(simplified(program), precision="ieee", deterministic=seed % 4 > 1)
+            made = cuda.generate(simplified(program), precision="ieee", deterministic=seed % 4 > 1)
         except NotFused:
             refused += 1
             continue

@@ -17,7 +17,7 @@ from torch import nn
 from tensoa.binding.blocks import argument_names, named_results
 from tensoa.binding.defaults import Taken, taken_by_file
 from tensoa.binding.evaluation import evaluated
-from tensoa.compiler.frontends.torchscript import Interpreted
+from tensoa.compiler.torchscript import Interpreted
 from tensoa.importers.results import named
 
 CALLS = 12  # of which all must give the same where nothing is carried

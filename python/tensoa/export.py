@@ -61,12 +61,10 @@ from tensoa.binding.model import result_rows, with_lengths
 from tensoa.binding.real_rows import MISSING
 from tensoa.budget import Budget, OverBudget, budget_of, within
 from tensoa.command import check_writable, replacing, run, step, working
-from tensoa.compiler import routes
-from tensoa.compiler.backends import inductor
-from tensoa.compiler.backends.cuda import PRECISIONS
-from tensoa.compiler.backends.processors import cpu_flags
+from tensoa.compiler import frontend, inductor, routes, torchscript
+from tensoa.compiler.cpu.processors import cpu_flags
+from tensoa.compiler.cuda import PRECISIONS
 from tensoa.compiler.errors import surprises_as_not_fused
-from tensoa.compiler.frontends import torch_export, torchscript
 from tensoa.errors import InputError, Unsupported
 from tensoa.importers import checkpoints, exatrkx, outputs
 from tensoa.importers.files import load_module, load_weights
@@ -338,7 +336,7 @@ def _exported(module: nn.Module, columns: Binding) -> torch.export.ExportedProgr
     """Or why torch.export cannot follow it."""
     step("torch.export")
     try:
-        return torch_export.exported_program(module, columns)
+        return frontend.exported_program(module, columns)
     except InputError:
         raise
     except Exception as error:  # torch.export throws many kinds

@@ -24,8 +24,8 @@ from tensoa.binding.domain import HARDLY_ANY, made_up
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import as_exported, results_of
 from tensoa.command import check_writable, replacing, step
-from tensoa.compiler.frontends import torchscript
-from tensoa.compiler.frontends.torch_export.quantised import decompositions
+from tensoa.compiler import torchscript
+from tensoa.compiler.frontend.quantised import decompositions
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
 from tensoa.importers.results import Results

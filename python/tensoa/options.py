@@ -13,7 +13,7 @@ from typing import NoReturn
 from tensoa.errors import InputError
 
 TARGETS = ("cpu", "cuda")
-PRECISIONS = ("tf32x3", "ieee", "tf32", "bf16")  # those of tensoa.compiler.backends.cuda
+PRECISIONS = ("tf32x3", "ieee", "tf32", "bf16")  # those of tensoa.compiler.cuda
 SPLITTINGS = ("<", "<=")  # those of tensoa.importers.trees.conifer
 
 USAGE = """tensoa compile MODEL --out FILE.pt2 [--columns BLOCK=COLUMN,COLUMN…] [--outputs BLOCK[=COLUMN,…]] [OPTION…]

@@ -25,7 +25,7 @@ from tensoa.binding.columns import Columns, collections_of
 from tensoa.binding.defaults import Sizes, taken_by_file
 from tensoa.binding.model import WithoutResults, as_exported, takes_rows, with_examples
 from tensoa.carried import Carried
-from tensoa.compiler.frontends.torchscript import without_script
+from tensoa.compiler.torchscript import without_script
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers.results import named
 from tensoa.row_by_row import of_any, of_each

@@ -31,7 +31,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from tensoa.binding.blocks import Binding, argument_names, named_results
 from tensoa.binding.columns import FEWEST_ROWS, NORMAL, SMALL, SPECIAL, Columns, collections_of, trial_rows
 from tensoa.binding.model import as_exported, result_rows, with_examples, with_lengths
-from tensoa.compiler.frontends import torch_export
+from tensoa.compiler import frontend
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.row_dependence import INDEPENDENT, row_dependence
 from tensoa.rows_axis import are_same
@@ -76,7 +76,7 @@ def _follow(found: "Settled", rows: list[list[torch.Tensor]]) -> str | None:
         if not _decide(found, rows):
             return None
         rules = result_rows(found, found.columns, "cpu")
-        program = torch_export.exported_program(found, found.columns)
+        program = frontend.exported_program(found, found.columns)
         is_independent = row_dependence(program, found.columns, rules).answer == INDEPENDENT
         return None if is_independent else "rows are not shown to be independent where all is calculated that may be selected"
     except Unsupported as error:

@@ -12,9 +12,8 @@ from bindings import block, bound
 from everywhere import Everywhere
 from tensoa.binding.columns import Columns, as_double
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.typed import cpu, cuda, frontend, interpret
-from tensoa.compiler.typed.passes import simplified
+from tensoa.compiler import cpu, cuda, frontend, interpret
+from tensoa.compiler.passes import simplified
 
 FEW_AND_MANY = (0, 1, 7, 1000)  # rows: none, both layouts of CPUs, and several tiles
 
@@ -23,7 +22,7 @@ def captured(module, columns):
     """The typed program of a module, before the passes."""
     module = module.eval()
     rules = result_rows(module, columns, "cpu")
-    return frontend.capture(torch_export.exported_program(module, columns), columns, rules)
+    return frontend.capture(frontend.exported_program(module, columns), columns, rules)
 
 
 def fused_program(module, columns):

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tensoa.compiler.backends import cuda
-from tensoa.compiler.typed.cuda.generate import ROUNDS_OF_FEW
+from tensoa.compiler import cuda
+from tensoa.compiler.cuda.generate import ROUNDS_OF_FEW
 
 #: Environment variables of the emulation: the last warp first; the code for many rows at all numbers of rows.
 BACKWARDS, MANY = "TENSOA_WARPS_BACKWARDS", "TENSOA_MANY_ROWS"

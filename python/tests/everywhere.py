@@ -13,10 +13,7 @@ from cpu_programs import RUNNABLE
 from cuda_programs import MANY, switched_on
 from tensoa.binding.columns import Columns, collections_of
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import routes
-from tensoa.compiler.backends import cuda
-from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.typed import cpu
+from tensoa.compiler import cpu, cuda, frontend, routes
 from tensoa.package import fused
 
 ROWS = (1, 7, 100)  # of both layouts of CPUs
@@ -29,7 +26,7 @@ class Everywhere:
         module = module.eval()
         self.binding = with_examples(module, binding)
         self.rules = result_rows(module, self.binding, "cpu")
-        exported = torch_export.exported_program(module, self.binding)
+        exported = frontend.exported_program(module, self.binding)
         source = routes.for_cpu(exported, self.binding, self.rules).source
         self.runs = {}
         for level in RUNNABLE:

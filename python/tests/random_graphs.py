@@ -31,17 +31,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cpu_library import Library, loaded
+from cuda_library import CudaLibrary, cuda_libraries
+from tensoa.compiler import build, cpu, interpret
+from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed import build, cpu, interpret
-from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.functions import BOOLS, FLOATS, FUNCTIONS, INTEGERS, JOININGS, kind_of
-from tensoa.compiler.typed.operations import affine, axis, storage
-from tensoa.compiler.typed.passes import simplified
-from tensoa.compiler.typed.program import Output, Program, rebuilt
-from tensoa.compiler.typed.tensors import in_order
+from tensoa.compiler.functions import BOOLS, FLOATS, FUNCTIONS, INTEGERS, JOININGS, kind_of
+from tensoa.compiler.operations import affine, axis, storage
+from tensoa.compiler.passes import simplified
+from tensoa.compiler.program import Output, Program, rebuilt
+from tensoa.compiler.tensors import in_order
 from tensoa.dtypes import BOOL, DTYPES, FLOAT32, INT64
-from typed_cuda import CudaLibrary, cuda_libraries
-from typed_programs import Library, loaded
 
 ROWS = ("hits", "edges")
 SIZES = (1, 2, 3, 4, 5, 7, 8, 16, 17)

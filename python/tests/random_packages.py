@@ -32,9 +32,8 @@ from torch import nn
 import random_modules
 from bindings import block, bound
 from random_modules import MODULES, is_wrong, runs_of
-from tensoa.compiler.backends import cuda, inductor
-from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
-from tensoa.compiler.typed import cpu
+from tensoa.compiler import cpu, cuda, inductor
+from tensoa.compiler.cpu.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.package import parts

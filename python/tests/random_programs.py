@@ -28,14 +28,12 @@ from torch.nn import functional as f
 
 import cuda_programs
 from bindings import GRAPH, block, bound
-from tensoa.compiler import routes
-from tensoa.compiler.backends.cuda import CudaKernels
-from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.typed import cpu, cuda, frontend
-from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed import program as typed_program
-from tensoa.compiler.typed.cpu import library
-from tensoa.compiler.typed.passes import simplified
+from tensoa.compiler import cpu, cuda, frontend, routes
+from tensoa.compiler import operations as ops
+from tensoa.compiler import program as typed_program
+from tensoa.compiler.cpu import library
+from tensoa.compiler.cuda import CudaKernels
+from tensoa.compiler.passes import simplified
 from tensoa.package import fused
 
 # ---- functions of numbers
@@ -270,7 +268,7 @@ def program_of(module, inputs, parts):
     widths = [sum(width for _, width in of_output) for of_output in parts]
     binding = bound(inputs, [block(f"y{i}", width, collection=i) for i, width in enumerate(widths)])
     rules = [{"collection": i} for i in range(len(widths))]
-    exported = torch_export.exported_program(module.eval(), binding)
+    exported = frontend.exported_program(module.eval(), binding)
     typed = simplified(frontend.capture(exported, binding, rules))
     apart = typed_program.Program(typed.rows, tuple(part for output in typed.outputs for part in taken_apart(output)))
     return Program(widths, routes.of_program(typed), cuda.generate(apart))

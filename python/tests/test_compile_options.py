@@ -17,7 +17,7 @@ import tensoa
 from conftest import ROOT
 from exporting import THREE_TO_TWO, bind, block
 from tensoa import binding, compiling, export, options
-from tensoa.compiler.backends import cuda
+from tensoa.compiler import cuda
 from tensoa.errors import InputError
 from tensoa.importers.trees import conifer
 from tensoa.package import archive

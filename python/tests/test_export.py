@@ -18,9 +18,8 @@ from exporting import CASES, THREE_TO_TWO, Module, bind, block, refusal
 from tensoa import just_in_time
 from tensoa.binding.columns import Columns
 from tensoa.binding.model import with_examples, with_lengths
-from tensoa.compiler.backends import inductor
-from tensoa.compiler.backends.processors import cpu_flags
-from tensoa.compiler.typed import cpu
+from tensoa.compiler import cpu, inductor
+from tensoa.compiler.cpu.processors import cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export, main
 from tensoa.importers.files import load_module

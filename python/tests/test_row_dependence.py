@@ -14,7 +14,7 @@ from row_models import ALONE, STEPS, STEPS_WITH_OTHERS, TOGETHER, WIDTH, Functio
 from tensoa import binding, row_numbers
 from tensoa.binding.columns import ROWS
 from tensoa.binding.model import result_rows, with_examples, with_lengths
-from tensoa.compiler.frontends.torch_export import exported_program
+from tensoa.compiler.frontend import exported_program
 from tensoa.row_dependence import DEPENDENT, INDEPENDENT, UNKNOWN, Found, row_dependence
 
 

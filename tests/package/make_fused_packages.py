@@ -17,7 +17,7 @@ from pathlib import Path
 from tensoa.errors import InputError
 from tensoa.package import archive
 from tensoa.package.manifest import ANALYSIS, SCHEMA, SCHEMA_OF_ONE_TARGET
-from tensoa.compiler.backends import cuda as nvrtc
+from tensoa.compiler import cuda as nvrtc
 
 RULES = {"mlp": [{"collection": 0}], "graph": [{"collection": 1}, {"collection": 0}]}
 DOMAINS = {"mlp": [0], "graph": [0, 1]}

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that become few kernels: from a model to code for CPUs and GPUs (docs/compiler.md).
 
-routes      fused programs of a model or of its parts, for CPUs and GPUs
-parts       parts of a model that become programs, where the whole does not
-typed/      from a graph of operators to typed tensors, loop nests, and C++ or CUDA C++
-frontends/  models of torch and of TorchScript as graphs of operators
-backends/   what CUDA C++ is made of; TorchInductor for what is not fused
+routes       fused programs of a model or of its parts, for CPUs and GPUs
+parts        parts of a model that become programs, where the whole does not
+torchscript/ TorchScript models as modules that torch.export can follow
+frontend/    models of torch as typed programs
+tensors      typed tensors, whose operations are in operations, their meaning in interpret, and their makers in build
+passes       the same function with less work; same_bits, selected and layer_weights are further ones
+schedule/    typed programs as stages, roots and loop nests
+cpu/, cuda/  loop nests as C++ and CUDA C++
+inductor     programs by TorchInductor, for what is not fused
 """

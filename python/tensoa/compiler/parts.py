@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import torch
 
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontends.torch_export import Graph
-from tensoa.compiler.typed.frontend.follow import Follower, Node, NodeNotFusedError, Tensor
-from tensoa.compiler.typed.program import Program
+from tensoa.compiler.frontend.follow import Follower, Node, NodeNotFusedError, Tensor
+from tensoa.compiler.frontend.graph import Graph
+from tensoa.compiler.program import Program
 
 #: A part is worth a call with one of these operators, or with as many others that calculate.
 PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution", "scaled_dot_product_attention", "cdist"}

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import torch
 
 from tensoa.binding import Binding
-from tensoa.compiler import parts
-from tensoa.compiler.backends.cuda import CudaKernels
+from tensoa.compiler import cpu, cuda, frontend, parts, passes
+from tensoa.compiler.cuda import CudaKernels
 from tensoa.compiler.errors import surprises_as_not_fused
-from tensoa.compiler.frontends.torch_export import Graph
-from tensoa.compiler.typed import cpu, cuda, frontend, passes
-from tensoa.compiler.typed.program import Program
+from tensoa.compiler.frontend.graph import Graph
+from tensoa.compiler.program import Program
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensoa.binding.columns import Columns
-from tensoa.compiler.backends import cuda
-from tensoa.compiler.backends.processors import CPU_FLAGS
+from tensoa.compiler import cpu, cuda
+from tensoa.compiler.cpu.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed import cpu
 from tensoa.package.manifest import BUILT, CHECKED, Check, CpuVariant, CudaProgram, Fused, GpuCode
 
 if TYPE_CHECKING:

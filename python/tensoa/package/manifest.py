@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest of a package: the one place that knows its keys and the number of its format (docs/ahead_of_time.md).
 
-Every key of the JSON is the name of a field here, or in compiler/backends/cuda/program.py. What is None is not in the file.
+Every key of the JSON is the name of a field here, or in compiler/cuda/program.py. What is None is not in the file.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
+from tensoa.compiler.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
 from tensoa.errors import InputError
 
 SCHEMA, SCHEMA_OF_ONE_TARGET = 3, 2  # of one target the keys are those of the manifest itself, as they always were

@@ -23,13 +23,12 @@ from torch import nn
 
 from tensoa.binding import Binding
 from tensoa.command import step
-from tensoa.compiler import routes
-from tensoa.compiler.backends.processors import CPU_FLAGS
+from tensoa.compiler import cpu, routes
+from tensoa.compiler.cpu.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontends.torch_export import Graph
+from tensoa.compiler.frontend.follow import Tensor
+from tensoa.compiler.frontend.graph import Graph
 from tensoa.compiler.parts import Limits, Part, Partition, name_of
-from tensoa.compiler.typed import cpu
-from tensoa.compiler.typed.frontend.follow import Tensor
 from tensoa.package.fused import FOLDER, Files, cuda_files
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 

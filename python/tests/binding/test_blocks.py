@@ -10,7 +10,7 @@ from torch import nn
 
 from exporting import bind, block
 from tensoa import binding
-from tensoa.compiler.frontends import torchscript
+from tensoa.compiler import torchscript
 from tensoa.errors import InputError
 
 

@@ -19,11 +19,10 @@ from captured_programs import Results, assert_runs, assert_same, check, fused_pr
 from cpu_programs import RUNNABLE, needs_level
 from everywhere import Everywhere
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import routes
+from tensoa.compiler import cpu, routes
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import exported_program
-from tensoa.compiler.typed import cpu
-from tensoa.compiler.typed.schedule.streams import is_stream
+from tensoa.compiler.frontend import exported_program
+from tensoa.compiler.schedule.streams import is_stream
 from tensoa.package import fused
 from tensoa.package.checks import validate
 from wide_models import AllHits, AllNeighbours, all_kinds

@@ -15,17 +15,16 @@ import time
 import numpy as np
 import pytest
 
+from cpu_library import Library
 from cpu_programs import RUNNABLE, needs_level
-from tensoa.compiler import routes
+from tensoa.compiler import build, cpu, interpret, routes
+from tensoa.compiler.cpu import library
+from tensoa.compiler.cpu.target import X86_64
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed import build, cpu, interpret
-from tensoa.compiler.typed.cpu import library
-from tensoa.compiler.typed.cpu.target import X86_64
-from tensoa.compiler.typed.passes import simplified
-from tensoa.compiler.typed.program import Output, Program
+from tensoa.compiler.passes import simplified
+from tensoa.compiler.program import Output, Program
 from tensoa.dtypes import DTYPES, FLOAT32
 from tensoa.errors import InputError
-from typed_programs import Library
 
 pytestmark = needs_level
 
@@ -139,10 +138,9 @@ def wait_until(condition):
 def test_a_compiler_ends_with_the_process_that_started_it(number, tmp_path):
     (tmp_path / "source.cpp").write_text(SLOW)
     (tmp_path / "temporary").mkdir()
-    package = str(pathlib.Path(cpu.__file__).parents[4])
+    package = str(pathlib.Path(cpu.__file__).parents[3])
     code = (
-        "import sys; from tensoa.compiler.typed import cpu; "
-        "cpu.build(cpu.Source(open(sys.argv[1]).read()), 'x86-64-v3', sys.argv[2])"
+        "import sys; from tensoa.compiler import cpu; cpu.build(cpu.Source(open(sys.argv[1]).read()), 'x86-64-v3', sys.argv[2])"
     )
     exporter = subprocess.Popen(
         [sys.executable, "-c", code, tmp_path / "source.cpp", tmp_path / "slow.so"],

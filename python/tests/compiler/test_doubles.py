@@ -11,7 +11,7 @@ from bindings import block, bound
 from captured_programs import Results, assert_same
 from cpu_programs import needs_level
 from everywhere import Everywhere
-from tensoa.compiler.typed.functions import FLOATS, FUNCTIONS
+from tensoa.compiler.functions import FLOATS, FUNCTIONS
 from tensoa.export import Options, export
 from wide_models import Kinematics
 

@@ -16,7 +16,7 @@ from cpu_programs import needs_level
 from everywhere import Everywhere
 from random_programs import hard_numbers
 from tensoa.binding.columns import as_double
-from tensoa.compiler.typed import cpu
+from tensoa.compiler import cpu
 from wide_models import EdgeMax, GraphAttention
 
 pytestmark = needs_level

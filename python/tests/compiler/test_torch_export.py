@@ -11,10 +11,10 @@ from torch.nn import functional as f
 
 from bindings import GRAPH, block, bound
 from captured_programs import Results, assert_same, check, fused_program
+from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed import operations as ops
-from tensoa.compiler.typed.frontend import lowering
-from tensoa.compiler.typed.schedule.stages import stages_of
+from tensoa.compiler.frontend import lowering
+from tensoa.compiler.schedule.stages import stages_of
 from tensoa.importers.exatrkx import ExaTrkX
 from tensoa.tracking.interaction_network import InteractionNetwork
 

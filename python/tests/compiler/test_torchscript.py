@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 import wrapped_tagger
 from exporting import bind, block
-from tensoa.compiler.frontends import torchscript
-from tensoa.compiler.frontends.torch_export import exported_program
+from tensoa.compiler import torchscript
+from tensoa.compiler.frontend import exported_program
 from tensoa.errors import InputError
 from torchscript_models import (
     JET,

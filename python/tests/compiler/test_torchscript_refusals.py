@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from exporting import bind, block, refusal
-from tensoa.compiler.frontends import torchscript
-from tensoa.compiler.frontends.torch_export import exported_program
-from tensoa.compiler.frontends.torchscript import values
+from tensoa.compiler import torchscript
+from tensoa.compiler.frontend import exported_program
+from tensoa.compiler.torchscript import values
 from tensoa.errors import InputError
 from torchscript_models import JET, PAIR, ROWS_AND_EDGES, TRACK, Collections, LoopOverModules, TrackNetwork, line_of, tensors
 

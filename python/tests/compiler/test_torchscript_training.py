@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from exporting import bind, block, refusal
-from tensoa.compiler.frontends.torchscript import Interpreted
+from tensoa.compiler.torchscript import Interpreted
 from tensoa.export import Options, export
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch says that TorchScript is deprecated

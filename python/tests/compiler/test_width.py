@@ -9,11 +9,10 @@ import pytest
 
 from cpu_programs import RUNNABLE, needs_level
 from tensoa.binding.model import result_rows, with_examples
-from tensoa.compiler import routes
+from tensoa.compiler import cpu, routes
+from tensoa.compiler.cuda.target import SM_80
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import exported_program
-from tensoa.compiler.typed import cpu
-from tensoa.compiler.typed.cuda.target import SM_80
+from tensoa.compiler.frontend import exported_program
 from tensoa.package import fused
 from tensoa.package.checks import validate
 from width_models import Attention, DeepSets, Hits, Interaction, Kind, Recurrent, block, kinds, mlp

@@ -10,8 +10,8 @@ from torch.nn import functional as f
 from bindings import block, bound
 from captured_programs import Results, assert_runs, assert_same, fused_program
 from cpu_programs import needs_level
+from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.typed import operations as ops
 
 LAYERS = {
     "narrow": nn.Conv1d(2, 5, 3),

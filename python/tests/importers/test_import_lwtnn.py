@@ -10,8 +10,7 @@ import torch
 
 from exporting import bind, block
 from tensoa.binding.defaults import words_of_model
-from tensoa.compiler.frontends import torch_export
-from tensoa.compiler.typed import frontend
+from tensoa.compiler import frontend
 from tensoa.errors import InputError
 from tensoa.importers.files import load_module
 from tensoa.importers.lwtnn import import_lwtnn
@@ -285,7 +284,7 @@ def test_network_is_fused(tmp_path):
         "auto",
     )
     network = load_module(str(save(text, tmp_path)), columns)
-    program = torch_export.exported_program(network, columns)
+    program = frontend.exported_program(network, columns)
     assert len(frontend.capture(program, columns, [{"collection": 0}] * 2).outputs) == 2
 
 

@@ -17,14 +17,11 @@ from tensoa.binding import examples
 from tensoa.binding.columns import NORMAL, SPECIAL, Columns
 from tensoa.binding.model import with_examples
 from tensoa.binding.real_rows import TIED
-from tensoa.compiler import routes
-from tensoa.compiler.backends import inductor
-from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
-from tensoa.compiler.frontends.torch_export import exported_program
-from tensoa.compiler.typed import cpu
-from tensoa.compiler.typed.cpu import library
-from tensoa.compiler.typed.frontend import sums, values
-from tensoa.compiler.typed.frontend.values import apply, cast
+from tensoa.compiler import cpu, inductor, routes
+from tensoa.compiler.cpu import library
+from tensoa.compiler.cpu.processors import CPU_FLAGS, cpu_flags
+from tensoa.compiler.frontend import exported_program, sums, values
+from tensoa.compiler.frontend.values import apply, cast
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.export import _by_inductor as of_inductor

@@ -10,7 +10,7 @@ import torch
 
 from exporting import THREE_TO_TWO, Module, bind
 from tensoa.command import run
-from tensoa.compiler.backends import inductor
+from tensoa.compiler import inductor
 from tensoa.errors import InputError
 from tensoa.export import Options, check_on_gpu, export, main
 from tensoa.package import archive, gpu_check

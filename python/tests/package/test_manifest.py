@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tensoa.compiler.backends.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
+from tensoa.compiler.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
 from tensoa.errors import InputError
 from tensoa.package.manifest import (
     ANALYSIS,

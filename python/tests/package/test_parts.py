@@ -11,9 +11,9 @@ from torch import nn
 from cuda_programs import on_cpu
 from tensoa.binding.columns import Columns, as_double
 from tensoa.compiler import routes
-from tensoa.compiler.backends.processors import cpu_flags
+from tensoa.compiler.cpu.processors import cpu_flags
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.frontends.torch_export import Graph, exported_program
+from tensoa.compiler.frontend import Graph, exported_program
 from tensoa.compiler.parts import Partition
 from tensoa.package import parts
 from width_models import Kind, block, mlp

@@ -9,8 +9,7 @@ from torch import nn
 
 import tensoa
 from exporting import THREE_TO_TWO, Module, bind
-from tensoa.compiler import routes
-from tensoa.compiler.backends import inductor
+from tensoa.compiler import inductor, routes
 from tensoa.compiler.errors import NotFused
 from tensoa.errors import InputError
 from tensoa.export import Options, check_on_gpu, export

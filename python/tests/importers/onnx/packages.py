@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tensoa import binding
 from tensoa.binding.columns import Columns
-from tensoa.compiler.backends.processors import CPU_FLAGS, cpu_flags
+from tensoa.compiler.cpu.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError
 from tensoa.export import Options, export
 from tensoa.importers.onnx import import_onnx

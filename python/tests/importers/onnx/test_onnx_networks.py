@@ -13,8 +13,7 @@ from torch import nn
 from captured_programs import check
 from exporting import agreement, bind, block
 from tensoa.binding.model import result_rows
-from tensoa.compiler import routes
-from tensoa.compiler.frontends import torch_export
+from tensoa.compiler import frontend, routes
 from tensoa.errors import InputError
 from tensoa.importers.onnx import import_onnx, rows
 from tensoa.importers.results import named
@@ -118,7 +117,7 @@ def test_transformer_block(tmp_path):
     columns = bind([rows_of("x", 15)], [rows_of("y", 2)])
     imported = import_onnx(path)
     assert [*reference.compared(imported, columns, result_rows(imported, columns, "cpu"))] == [COMPARED]
-    program = torch_export.exported_program(imported, columns)
+    program = frontend.exported_program(imported, columns)
     assert routes.for_cpu(program, columns, [{"collection": 0}]).stages  # what is fused
 
 
@@ -238,7 +237,7 @@ def test_positions_that_are_made_of_sizes_are_constants(tmp_path):
     i, j = torch.tril_indices(9, 9)
     torch.testing.assert_close(imported(x), (x[:, i] * x[:, j]).sum(1), rtol=1e-5, atol=1e-5)
     columns = bind([rows_of("x", 9)], [rows_of("y", 1)])
-    program = torch_export.exported_program(imported, columns)
+    program = frontend.exported_program(imported, columns)
     assert all("nonzero" not in str(node.target) for node in program.graph.nodes)
 
 
@@ -313,7 +312,7 @@ def test_a_model_whose_rows_cannot_be_freed_calculates_each_by_itself(module, ro
     columns = bind([rows_of("x", 15)], [rows_of("y", 15)])
     rules = result_rows(imported, columns, "cpu")
     assert [*reference.compared(imported, columns, rules)][-1].startswith("compared with ONNX Runtime: the same in 1")
-    routes.for_cpu(torch_export.exported_program(imported.requires_grad_(False), columns), columns, rules)
+    routes.for_cpu(frontend.exported_program(imported.requires_grad_(False), columns), columns, rules)
 
 
 def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_path):

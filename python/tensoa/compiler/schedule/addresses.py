@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The tensoa authors
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses in loops: numbers that are affine in loop variables, and how views compose to them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tensoa.compiler import operations as ops
+from tensoa.compiler.operations import Affine
+from tensoa.compiler.tensors import Tensor
+from tensoa.dtypes import DType
+
+
+@dataclass(frozen=True)
+class Linear:
+    """offset + the sum of factor * loop variable."""
+
+    offset: int = 0
+    terms: dict[str, int] = field(default_factory=dict)
+
+    def plus(self, other: "Linear", times: int = 1) -> "Linear":
+        terms = dict(self.terms)
+        for name, factor in other.terms.items():
+            terms[name] = terms.get(name, 0) + factor * times
+        return Linear(self.offset + other.offset * times, {name: factor for name, factor in terms.items() if factor})
+
+    def times(self, factor: int) -> "Linear":
+        return self if factor == 1 else Linear().plus(self, factor)
+
+    def step(self, variable: str | None) -> int:
+        return self.terms.get(variable, 0) if variable else 0
+
+    def without(self, *variables: str) -> "Linear":
+        return Linear(self.offset, {name: factor for name, factor in self.terms.items() if name not in variables})
+
+    def text(self) -> str:
+        parts = [name if factor == 1 else f"{name} * {factor}" for name, factor in self.terms.items()]
+        return " + ".join([*parts, *([str(self.offset)] if self.offset or not parts else [])])
+
+
+def variable(name: str) -> Linear:
+    return Linear(0, {name: 1})
+
+
+#: The index of each axis of a tensor; None for rows, which are read by the row itself.
+Indices = Sequence[Linear | None]
+
+
+def applied(one: Affine, index: Indices) -> Linear:
+    """An affine of coordinates, of which rows are left out."""
+    total = Linear(one.offset)
+    for number, factor in one.terms:
+        at = index[number]
+        if at is not None:
+            total = total.plus(at, factor)
+    return total
+
+
+def through_view(op: ops.View, x: Tensor, index: Indices) -> Indices:
+    """The index of the argument of a view."""
+    return [None if isinstance(size, str) else applied(one, index) for one, size in zip(op.index, x.shape)]
+
+
+def base_of(tensor: Tensor) -> Tensor:
+    """What a view is of."""
+    return base_of(tensor.args[0]) if isinstance(tensor.op, ops.View) else tensor
+
+
+def through(tensor: Tensor, index: Indices) -> tuple[Tensor, Indices]:
+    """The tensor that a view is of, and its index."""
+    if not isinstance(tensor.op, ops.View):
+        return tensor, index
+    return through(tensor.args[0], through_view(tensor.op, tensor.args[0], index))
+
+
+def row_major(sizes: Sequence[int]) -> list[int]:
+    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+def flat(index: Indices, strides: Sequence[int]) -> Linear:
+    """The element of a row, by the strides of the axes that are not rows."""
+    total = Linear()
+    for one, stride in zip([one for one in index if one is not None], strides):
+        total = total.plus(one, stride)
+    return total
+
+
+def width_of(dtype: DType) -> int:
+    """Bytes of a number in scratch memory: integers of up to 32 bits and truth values are int32, short floats are float."""
+    return 8 if dtype.name in ("float64", "int64") else 4
+
+
+def elements_of(tensor: Tensor) -> int:
+    """Of a row."""
+    return math.prod(tensor.inner)
+
+
+def pitch_of(tensor: Tensor) -> int:
+    """Floats from row to row of memory between stages."""
+    return -(-elements_of(tensor) // 16) * 16 * width_of(tensor.dtype) // 4
