@@ -36,7 +36,7 @@ from cuda_library import CudaLibrary, cuda_libraries
 from tensoa.compiler import build, cpu, interpret
 from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.functions import BOOLS, FLOATS, FUNCTIONS, INTEGERS, JOININGS, kind_of
+from tensoa.compiler.functions import BOOLS, FLOATS, FUNCTIONS, INTEGERS, JOININGS, kind_of, start_of
 from tensoa.compiler.operations import affine, axis, storage
 from tensoa.compiler.passes import simplified
 from tensoa.compiler.program import Output, Program, rebuilt
@@ -679,7 +679,7 @@ class Reference:
             )
         if math.prod(x.shape[i] for i in axes) == 0:
             shape = [n for i, n in enumerate(x.shape) if i not in axes]
-            return torch.full(shape, interpret.start_of(op.fn, tensor.dtype), dtype=x.dtype)
+            return torch.full(shape, start_of(op.fn, tensor.dtype), dtype=x.dtype)
         if op.fn == "logaddexp":
             largest = torch.where(x.isfinite(), x.abs(), 0.0).sum(axes)
             return self.of_logarithms(torch.logsumexp(x, axes), tensor.dtype, largest)
@@ -736,7 +736,7 @@ class Reference:
         return result
 
     def of_scatter(self, tensor, op, x, places):
-        start = interpret.start_of(op.fn, tensor.dtype)
+        start = start_of(op.fn, tensor.dtype)
         result = torch.full(self.shape(tensor), start, dtype=x.dtype)
         size, count = torch.zeros_like(result), torch.zeros_like(result)
         join = {"sum": lambda a, b: a + b, "max": torch.maximum, "min": torch.minimum, "logaddexp": torch.logaddexp}[op.fn]

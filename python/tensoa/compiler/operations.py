@@ -1,17 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The operations: the attributes of each, and the rule that verifies its arguments and gives dtype and shape."""
+"""The operations: the attributes of each, the rule that verifies its arguments and gives dtype and shape, and what it means, in
+NumPy: slow, with no choice of how.
+
+Numbers of float16 and bfloat16 are in float32. Sums and products of floats are made in float64 and rounded once.
+"""
 
 import hashlib
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from tensoa.compiler.functions import BOOLS, FUNCTIONS, INTEGERS, JOININGS, Array, kind_of
-from tensoa.compiler.tensors import BlockSize, Op, Shape, Size, Tensor, need
+from tensoa.compiler.functions import BOOLS, FUNCTIONS, INTEGERS, JOININGS, Array, kind_of, start_of
+from tensoa.compiler.tensors import BlockSize, Evaluation, Op, Shape, Size, Tensor, need
 from tensoa.dtypes import BOOL, DTYPES, DType
 
 INT32 = DTYPES["int32"]
@@ -79,6 +84,10 @@ class Column(Op):
         is_run = self.planes == tuple(range(first, last + 1))
         return f"block {self.block}, planes {f'{first}..{last}' if is_run else ','.join(map(str, self.planes))}"
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        found = [given.planes[self.block, plane][: None if tensor.rows else 1] for plane in self.planes]
+        return np.stack(found, 1).reshape(given.shape(tensor)).astype(storage(tensor.dtype))
+
 
 @dataclass(frozen=True)
 class Constant(Op):
@@ -97,6 +106,9 @@ class Constant(Op):
     def describe(self) -> str:
         return str(self.data.reshape(-1)[0]) if self.data.size == 1 else self.digest[:8]
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        return self.data
+
 
 @dataclass(frozen=True)
 class Iota(Op):
@@ -109,6 +121,9 @@ class Iota(Op):
     def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
         need(not args and kind_of(self.dtype) == INTEGERS, "no argument, and integers")
         return self.dtype, (self.size,)
+
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        return np.arange(given.shape(tensor)[0]).astype(storage(tensor.dtype))
 
 
 @dataclass(frozen=True)
@@ -133,6 +148,9 @@ class Map(Op):
     def describe(self) -> str:
         return self.fn
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        return np.asarray(FUNCTIONS[self.fn].numpy(*args), storage(tensor.dtype))
+
 
 @dataclass(frozen=True)
 class Cast(Op):
@@ -147,6 +165,10 @@ class Cast(Op):
     def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
         need(len(args) == 1, "one argument")
         return self.dtype, args[0].shape
+
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        (x,) = args
+        return cast_numbers(x, storage(tensor.dtype))
 
 
 @dataclass(frozen=True)
@@ -166,6 +188,10 @@ class Reduce(Op):
 
     def describe(self) -> str:
         return f"{self.fn} {','.join(map(str, self.axes))}"
+
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        (x,) = args
+        return _joined(self.fn, x, self.axes, start_of(self.fn, tensor.dtype))
 
 
 @dataclass(frozen=True)
@@ -192,6 +218,14 @@ class Contract(Op):
     def describe(self) -> str:
         return f"{self.left},{self.right}->{self.out}"
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        x, y = args
+        letters = {label: chr(97 + i) for i, label in enumerate(dict.fromkeys(self.left + self.right))}
+        spec = ",".join("".join(letters[label] for label in labels) for labels in (self.left, self.right))
+        spec += "->" + "".join(letters[label] for label in self.out)
+        wide = np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
+        return np.asarray(np.einsum(spec, x.astype(wide), y.astype(wide), optimize=False)).astype(x.dtype)
+
 
 @dataclass(frozen=True)
 class View(Op):
@@ -211,12 +245,20 @@ class View(Op):
     def describe(self) -> str:
         return ", ".join(one.describe() for one in self.index)
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        (x,) = args
+        shape = given.shape(tensor)
+        grid = np.indices(shape, sparse=True)
+        index = tuple(_coordinates(one, grid) for one in self.index)
+        return np.broadcast_to(x[index] if index else x, shape)
+
 
 @dataclass(frozen=True)
 class Concat(Op):
     """Tensors one behind the other along an axis."""
 
     name: ClassVar[str] = "concat"
+    is_together: ClassVar[bool] = True
     axis: int
 
     def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
@@ -234,32 +276,65 @@ class Concat(Op):
     def describe(self) -> str:
         return f"axis {self.axis}"
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        return np.concatenate(args, self.axis)
+
 
 @dataclass(frozen=True)
-class Gather(Op):
-    """Like a view, but the index of one axis (None) is given by a tensor of integers of the shape of the result.
-
-    A place outside of the axis reads NaN, of integers and truth values 0.
+class Lookup(Op):
+    """Finds each element of the result in elements of the first argument along one axis, by a number of the second one, which
+    has the shape of the result. `index`: of the axes of the first argument, affine in the coordinates of the result; None for
+    that axis.
     """
 
-    name: ClassVar[str] = "gather"
     index: tuple[Affine | None, ...]
 
     @property
     def axis(self) -> int:
         return self.index.index(None)
 
-    def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
-        x, places = args
-        need(kind_of(places.dtype) == INTEGERS, "places that are integers")
+    @property
+    @abstractmethod
+    def kernel(self) -> str:
+        """The function of the kernels of all targets that finds one."""
+
+    def need_inside(self, x: Tensor, shape: Shape) -> None:
+        """The rule of the index."""
         need(len(self.index) == len(x.shape) and self.index.count(None) == 1, "an index for each axis but one")
         for place, (one, size) in enumerate(zip(self.index, x.shape)):
             if one is not None:
-                _need_inside(size, one, places.shape, place)
-        return x.dtype, places.shape
+                _need_inside(size, one, shape, place)
 
     def describe(self) -> str:
         return ", ".join("place" if one is None else one.describe() for one in self.index)
+
+    def at(self, places: Array) -> tuple[Array | int, ...]:
+        """The index in NumPy of elements at places of the axis."""
+        grid = np.indices(places.shape, sparse=True)
+        return tuple(places if one is None else _coordinates(one, grid) for one in self.index)
+
+
+@dataclass(frozen=True)
+class Gather(Lookup):
+    """The element of a place, an integer. A place outside of the axis reads NaN, of integers and truth values 0."""
+
+    name: ClassVar[str] = "gather"
+    kernel: ClassVar[str] = "gather_of"
+
+    def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
+        x, places = args
+        need(kind_of(places.dtype) == INTEGERS, "places that are integers")
+        self.need_inside(x, places.shape)
+        return x.dtype, places.shape
+
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        x, places = args
+        size = x.shape[self.axis]
+        otherwise = np.asarray(np.nan if x.dtype.kind == "f" else 0).astype(x.dtype)
+        if size == 0:
+            return np.full(places.shape, otherwise)
+        is_inside = (places >= 0) & (places < size)
+        return np.where(is_inside, x[self.at(np.where(is_inside, places, 0).astype(np.int64))], otherwise)
 
 
 @dataclass(frozen=True)
@@ -270,6 +345,7 @@ class Scatter(Op):
     """
 
     name: ClassVar[str] = "scatter"
+    is_together: ClassVar[bool] = True
     fn: str
     axis: int
     size: Size
@@ -284,6 +360,16 @@ class Scatter(Op):
     def describe(self) -> str:
         return f"{self.fn}, axis {self.axis}"
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        x, places = args
+        wide = _wide(self.fn, x)
+        result = np.full(given.shape(tensor), start_of(self.fn, tensor.dtype), wide.dtype)
+        is_inside = (places >= 0) & (places < result.shape[self.axis])
+        index = list(np.nonzero(is_inside))
+        index[self.axis] = places[is_inside].astype(np.int64)
+        JOININGS[self.fn].numpy.at(result, tuple(index), wide[is_inside])
+        return result.astype(x.dtype)
+
 
 @dataclass(frozen=True)
 class Sort(Op):
@@ -293,6 +379,7 @@ class Sort(Op):
     """
 
     name: ClassVar[str] = "sort"
+    is_together: ClassVar[bool] = True
     axis: int
     k: int
     is_largest: bool
@@ -307,12 +394,26 @@ class Sort(Op):
     def describe(self) -> str:
         return f"axis {self.axis}, {self.k} {'largest' if self.is_largest else 'least'}"
 
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        (x,) = args
+        # Equal numbers have one rank, so that the first of them comes first in both directions.
+        rank = (
+            np.apply_along_axis(lambda line: np.searchsorted(np.sort(line), line), self.axis, x)
+            if x.size
+            else x.astype(np.int64)
+        )
+        order = np.argsort(-rank if self.is_largest else rank, axis=self.axis, kind="stable")
+        taken = np.take(order, np.arange(min(self.k, x.shape[self.axis])), self.axis).astype(np.int32)
+        missing = [(0, self.k - taken.shape[i] if i == self.axis else 0) for i in range(x.ndim)]
+        return np.pad(taken, missing, constant_values=-1)
+
 
 @dataclass(frozen=True)
 class Scan(Op):
     """All joinings of the first 1, 2, 3, … along an axis."""
 
     name: ClassVar[str] = "scan"
+    is_together: ClassVar[bool] = True
     fn: str
     axis: int
 
@@ -324,6 +425,11 @@ class Scan(Op):
 
     def describe(self) -> str:
         return f"{self.fn}, axis {self.axis}"
+
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        (x,) = args
+        wide = _wide(self.fn, x)
+        return np.asarray(JOININGS[self.fn].numpy.accumulate(wide, axis=self.axis, dtype=wide.dtype)).astype(x.dtype)
 
 
 def digest_of(dtype: DType, data: Array) -> str:
@@ -342,3 +448,32 @@ def same_but(index: Sequence[Affine], place: int, one: Affine) -> Index:
 def is_constant(tensor: Tensor) -> bool:
     """Or a view of one."""
     return isinstance(tensor.op, Constant) or (isinstance(tensor.op, View) and is_constant(tensor.args[0]))
+
+
+# ---- numbers of what operations mean
+
+
+def cast_numbers(x: Array, to: np.dtype[np.generic]) -> Array:
+    """An array of another dtype, as Cast says."""
+    if x.dtype.kind != "f" or to.kind not in "iu":
+        return (x != 0) if to.kind == "b" else x.astype(to)
+    through = to if to.itemsize == 8 else np.dtype(np.int32)
+    limit = 2.0 ** (8 * through.itemsize - 1)
+    least = -(1 << 8 * through.itemsize - 1)
+    is_inside = (x >= -limit) & (x < limit)
+    return np.where(is_inside, np.where(is_inside, x, 0).astype(through), np.asarray(least, through)).astype(to)
+
+
+def _wide(fn: str, x: Array) -> Array:
+    """Sums and the like of floats are made in float64."""
+    return x if x.dtype.kind != "f" or JOININGS[fn].is_choice else x.astype(np.float64)
+
+
+def _joined(fn: str, x: Array, axes: tuple[int, ...], start: float) -> Array:
+    wide = _wide(fn, x)
+    first = np.asarray(start).astype(wide.dtype)
+    return np.asarray(JOININGS[fn].numpy.reduce(wide, axis=axes, initial=first, dtype=wide.dtype)).astype(x.dtype)
+
+
+def _coordinates(one: Affine, grid: Sequence[Array]) -> Array | int:
+    return one.offset + sum((factor * grid[number] for number, factor in one.terms), np.asarray(0))

@@ -10,11 +10,12 @@ are rows of a collection (str, the row symbol).
 import contextlib
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+from tensoa.compiler.functions import Array
 from tensoa.dtypes import DType
 
 
@@ -62,18 +63,44 @@ def made_by(name: str) -> Iterator[None]:
         _pass.reset(token)
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """What operations are evaluated with: planes of the input blocks, by block and plane, and the number of rows of symbols."""
+
+    planes: Mapping[tuple[int, int], Array]
+    rows: Mapping[str, int]
+
+    def shape(self, tensor: "Tensor") -> tuple[int, ...]:
+        return tuple(self.rows[size] if isinstance(size, str) else size for size in tensor.shape)
+
+
 class Op(ABC):
     """An operation with its attributes. Subclasses are frozen dataclasses."""
 
     name: ClassVar[str]
+    is_together: ClassVar[bool] = False  # its elements are made together, from arguments that lie in memory
 
     @abstractmethod
     def result(self, args: tuple["Tensor", ...]) -> tuple[DType, Shape]:
         """Dtype and shape of the result. Raises BrokenRule."""
 
+    def value(self, tensor: "Tensor", args: tuple[Array, ...], given: Evaluation) -> Array:
+        """What the operation means, in NumPy: the numbers of `tensor`, which it makes, from those of its arguments. Operations
+        of schedules have no meaning outside of them.
+        """
+        raise NotImplementedError(self.name)
+
     def describe(self) -> str:
         """The attributes in a dump."""
         return ""
+
+
+Entry = TypeVar("Entry")
+
+
+def entry_of(table: Mapping[type, Entry], op: Op) -> Entry | None:
+    """What a table has for the class of an operation, or for the nearest one that this is derived from."""
+    return next((table[kind] for kind in type(op).__mro__ if kind in table), None)
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)

@@ -29,7 +29,7 @@ from tensoa.compiler.schedule.addresses import (
 )
 from tensoa.compiler.schedule.nests import Buffer, Nests
 from tensoa.compiler.schedule.streams import Keys, Previous
-from tensoa.compiler.tensors import Op, Tensor
+from tensoa.compiler.tensors import Tensor, entry_of
 from tensoa.dtypes import DType
 
 #: Of truth values, which are 0 and -1.
@@ -191,7 +191,9 @@ class Expressions:
         if tensor in self.nests.roots and not is_top:
             place = self.places[tensor]
             return self.leaf(tensor.dtype, place.pointer, flat(index, place.buffer.strides), place.is_common)
-        return _PRINTERS[type(tensor.op)](self, tensor.op, tensor, index)
+        printer = entry_of(_PRINTERS, tensor.op)
+        assert printer is not None, tensor
+        return printer(self, tensor.op, tensor, index)
 
     def of_view(self, op: ops.View, tensor: Tensor, index: Indices) -> str:
         return self.value(tensor.args[0], through_view(op, tensor.args[0], index))
@@ -233,16 +235,16 @@ class Expressions:
         (arg,) = tensor.args
         return cast_text(self.value(arg, index), arg.dtype, op.dtype)
 
-    def of_gather(self, op: ops.Gather, tensor: Tensor, index: Indices) -> str:
+    def of_lookup(self, op: ops.Lookup, tensor: Tensor, index: Indices) -> str:
         """Of elements of the own row."""
-        x, places = tensor.args
+        x, number = tensor.args
         here = [None if isinstance(size, str) or one is None else applied(one, index) for one, size in zip(op.index, x.shape)]
         start = [Linear() if i == op.axis else one for i, one in enumerate(here)]
         following = [Linear(1) if i == op.axis else one for i, one in enumerate(here)]
         pointer, at, is_common = self.address(x, start)
         stride = self.address(x, following).at.offset - at.offset
         self.reads.append(Linear(-1, {"": 1}))
-        where = self.value(places, index)
+        sought = self.value(number, index)
         scale, step = 1, at.step(self.vector)
         if self.is_tile and not is_common:
             scale, step = 48, 1
@@ -250,7 +252,7 @@ class Expressions:
             step = 0
         at_row = f"{pointer} + ({at.text()}) * {scale}{' + r' if scale == 48 else ''}"
         more = f"{x.shape[op.axis]}, {stride * scale}, {step}, {'N' if self.is_tile else self.count}"
-        return f"gather_of<{type_of(tensor.dtype)}, N>({at_row}, {where}, {more})"
+        return f"{op.kernel}<{type_of(tensor.dtype)}, N>({at_row}, {sought}, {more})"
 
 
 def cast_text(x: str, of: DType, to: DType) -> str:
@@ -274,13 +276,13 @@ def converted(x: str, of: DType, to: DType, type_of: Callable[[DType], str], cas
     return x if bits is None or of.is_bool else f"narrowed({x}, {bits}, {str(to.name != 'uint8').lower()})"
 
 
-_PRINTERS: dict[type[Op], Callable[..., str]] = {
+_PRINTERS: dict[type, Callable[..., str]] = {
     ops.View: Expressions.of_view,
     ops.Constant: Expressions.of_constant,
     ops.Iota: Expressions.of_iota,
     ops.Map: Expressions.of_map,
     ops.Cast: Expressions.of_cast,
-    ops.Gather: Expressions.of_gather,
+    ops.Lookup: Expressions.of_lookup,
     Keys: Expressions.of_keys,
     Previous: Expressions.of_previous,
 }

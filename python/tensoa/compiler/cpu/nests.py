@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ of loop nests: functions of numbers, sums with epilogues, orders, running sums, scatters inside of a row."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cpu.expressions import Expressions, literal, type_of
@@ -13,7 +13,7 @@ from tensoa.compiler.passes import is_selection
 from tensoa.compiler.schedule.addresses import Indices, Linear, variable
 from tensoa.compiler.schedule.nests import Loop, Nest
 from tensoa.compiler.schedule.reads import terms_of
-from tensoa.compiler.tensors import BlockSize, Tensor
+from tensoa.compiler.tensors import BlockSize, Op, Tensor
 from tensoa.dtypes import DTYPES, DType
 
 VECTORS = "UNROLLED for (int r = 0; r < vectors * kLanes; r += N)"
@@ -306,3 +306,11 @@ class NestPrinter(Expressions):
         )
         body = loops_around(loops, body)
         return f"{cleared} {f'for (int r = 0; r < n; ++r) {{ {body} }}' if self.is_tile else body}"
+
+
+#: What prints the operations that make their elements together; parts of a concat are nests of their own.
+TOGETHER: dict[type[Op], Callable[[NestPrinter, Nest], str]] = {
+    ops.Sort: NestPrinter.print_sort,
+    ops.Scan: NestPrinter.print_scan,
+    ops.Scatter: NestPrinter.print_scatter,
+}

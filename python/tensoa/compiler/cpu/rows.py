@@ -10,7 +10,7 @@ import numpy as np
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cpu.constants import padded
 from tensoa.compiler.cpu.expressions import Place, Weights, literal, type_of
-from tensoa.compiler.cpu.nests import NestPrinter, joining, loops_around
+from tensoa.compiler.cpu.nests import TOGETHER, NestPrinter, joining, loops_around
 from tensoa.compiler.functions import start_of
 from tensoa.compiler.passes import is_row_gather
 from tensoa.compiler.program import Output
@@ -31,7 +31,7 @@ from tensoa.compiler.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_
 from tensoa.compiler.schedule.roots import Reason, added_rows, is_whole_row
 from tensoa.compiler.schedule.stages import ONE, Stage, is_free, joins_rows, symbol_of, users_of
 from tensoa.compiler.schedule.streams import Online, are_rows
-from tensoa.compiler.tensors import Tensor
+from tensoa.compiler.tensors import Tensor, entry_of
 
 
 class StageMemory:
@@ -118,10 +118,8 @@ class StagePrinter(NestPrinter):
             return self.print_added(nest)
         if nest.inner is not None:
             return self.print_sum(nest)
-        for kind, method in ((ops.Sort, self.print_sort), (ops.Scan, self.print_scan), (ops.Scatter, self.print_scatter)):
-            if isinstance(root.op, kind):
-                return method(nest)
-        return self.print_map(nest)
+        printer = entry_of(TOGETHER, root.op)
+        return printer(self, nest) if printer else self.print_map(nest)
 
     def nests_from_rows(self) -> set[Tensor]:
         """Roots of earlier stages that are read out of rows of memory: sums over rows, and what has no rows."""

@@ -15,7 +15,7 @@ from tensoa.compiler.kernel_text import float_literal
 from tensoa.compiler.schedule.addresses import Indices, Linear, applied, flat, row_major, through, through_view
 from tensoa.compiler.schedule.nests import Buffer, Nests
 from tensoa.compiler.schedule.streams import Keys, Previous
-from tensoa.compiler.tensors import Op, Tensor
+from tensoa.compiler.tensors import Tensor, entry_of
 from tensoa.dtypes import DType
 
 _STORED = {"float": np.float32, "double": np.float64, "int": np.int32, "int64": np.int64}
@@ -128,7 +128,9 @@ class Expressions:
         if tensor in self.nests.roots and not is_top:
             place = self.places[tensor]
             return self.loaded(tensor.dtype, place.pointer, place.at(index).text())
-        return _PRINTERS[type(tensor.op)](self, tensor.op, tensor, index)
+        printer = entry_of(_PRINTERS, tensor.op)
+        assert printer is not None, tensor
+        return printer(self, tensor.op, tensor, index)
 
     def of_view(self, op: ops.View, tensor: Tensor, index: Indices) -> str:
         return self.value(tensor.args[0], through_view(op, tensor.args[0], index))
@@ -160,12 +162,12 @@ class Expressions:
         (arg,) = tensor.args
         return cast_text(self.value(arg, index), arg.dtype, op.dtype)
 
-    def of_gather(self, op: ops.Gather, tensor: Tensor, index: Indices) -> str:
+    def of_lookup(self, op: ops.Lookup, tensor: Tensor, index: Indices) -> str:
         """Of elements of the own row."""
-        x, places = tensor.args
+        x, number = tensor.args
         here = [None if isinstance(size, str) or one is None else applied(one, index) for one, size in zip(op.index, x.shape)]
         start, step = self.along(x, here, op.axis)
-        return f"gathered<{type_of(tensor.dtype)}>({start.text}, {self.value(places, index)}, {x.shape[op.axis]}, {step})"
+        return f"{op.kernel}<{type_of(tensor.dtype)}>({start.text}, {self.value(number, index)}, {x.shape[op.axis]}, {step})"
 
 
 def cast_text(x: str, of: DType, to: DType) -> str:
@@ -175,13 +177,13 @@ def cast_text(x: str, of: DType, to: DType) -> str:
     return converted(x, of, to, type_of, "static_cast")
 
 
-_PRINTERS: dict[type[Op], Callable[..., str]] = {
+_PRINTERS: dict[type, Callable[..., str]] = {
     ops.View: Expressions.of_view,
     ops.Constant: Expressions.of_constant,
     ops.Iota: Expressions.of_iota,
     ops.Map: Expressions.of_map,
     ops.Cast: Expressions.of_cast,
-    ops.Gather: Expressions.of_gather,
+    ops.Lookup: Expressions.of_lookup,
     Keys: Expressions.of_keys,
     Previous: Expressions.of_previous,
 }

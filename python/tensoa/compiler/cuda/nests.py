@@ -10,7 +10,7 @@ registers.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cuda.expressions import Expressions, Weights, literal, memory_type, type_of
@@ -21,7 +21,7 @@ from tensoa.compiler.schedule.addresses import Linear, variable
 from tensoa.compiler.schedule.nests import Loop, Nest, Nests
 from tensoa.compiler.schedule.reads import Leaf, terms_of
 from tensoa.compiler.schedule.teams import WARP, Team
-from tensoa.compiler.tensors import BlockSize, Tensor
+from tensoa.compiler.tensors import BlockSize, Op, Tensor
 from tensoa.dtypes import DTYPES
 
 CHAINS = 4  # of a sum of one thread
@@ -259,6 +259,14 @@ class NestPrinter(Expressions):
         step = f"const int64 place = {at.pointer}[{at.at.text()}]; "
         step += f"if (is_inside(place, {op.size})) {{ {self.written(nest.buffer.root, to, joined)} }}"
         return self.shared(others, f"{loops_around(along, start)} {loops_around([Loop(name, size)], step)}")
+
+
+#: What prints the operations that make their elements together; parts of a concat are nests of their own.
+TOGETHER: dict[type[Op], Callable[[NestPrinter, Nest], str]] = {
+    ops.Sort: NestPrinter.print_sort,
+    ops.Scan: NestPrinter.print_scan,
+    ops.Scatter: NestPrinter.print_scatter,
+}
 
 
 def index_of(tensor: Tensor) -> list[Linear | None]:

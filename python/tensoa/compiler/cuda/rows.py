@@ -10,7 +10,7 @@ import numpy as np
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cuda.expressions import Place, Weights, cast_text, literal, memory_type, type_of
 from tensoa.compiler.cuda.memory import Memory, pitch_of
-from tensoa.compiler.cuda.nests import STRUCTS, count_text, decoded, index_of
+from tensoa.compiler.cuda.nests import STRUCTS, TOGETHER, count_text, decoded, index_of
 from tensoa.compiler.cuda.products import ProductPrinter
 from tensoa.compiler.functions import start_of
 from tensoa.compiler.passes import is_row_gather
@@ -21,7 +21,7 @@ from tensoa.compiler.schedule.roots import Reason, added_rows
 from tensoa.compiler.schedule.stages import ONE, symbol_of
 from tensoa.compiler.schedule.streams import are_rows
 from tensoa.compiler.schedule.teams import Team
-from tensoa.compiler.tensors import Tensor
+from tensoa.compiler.tensors import Tensor, entry_of
 
 
 class Barriers:
@@ -158,10 +158,8 @@ class StagePrinter(ProductPrinter):
             return self.print_added(nest)
         if nest.inner is not None:
             return self.print_sum(nest)
-        for kind, method in ((ops.Sort, self.print_sort), (ops.Scan, self.print_scan), (ops.Scatter, self.print_scatter)):
-            if isinstance(root.op, kind):
-                return method(nest)
-        return self.print_map(nest)
+        printer = entry_of(TOGETHER, root.op)
+        return printer(self, nest) if printer else self.print_map(nest)
 
     def print_items(self, loop: ItemLoop) -> None:
         raise NotImplementedError

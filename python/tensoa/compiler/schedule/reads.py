@@ -40,7 +40,7 @@ def leaves(tensor: Tensor, index: Indices, roots: Roots, is_top: bool = True) ->
     elif isinstance(tensor.op, (ops.Reduce, ops.Contract)):
         for arg, at in terms_of(tensor, index)[0]:
             yield from leaves(arg, at, roots, False)
-    elif isinstance(tensor.op, ops.Gather):
+    elif isinstance(tensor.op, ops.Lookup):
         x = tensor.args[0]
         here = [Linear() if one is None else applied(one, index) for one in tensor.op.index]
         yield through(x, [None if isinstance(size, str) else one for one, size in zip(here, x.shape)])

@@ -87,8 +87,6 @@ class Roots:
         return tensor in self.reasons
 
 
-#: Operations that write all their elements together, and read their arguments where these lie.
-TOGETHER = (ops.Sort, ops.Scan, ops.Scatter, ops.Concat)
 SUMS = (ops.Reduce, ops.Contract)
 
 
@@ -147,14 +145,14 @@ class _Decision:
             elif is_table_row(tensor):
                 self.mark(tensor, Reason.TABLE)
                 self.mark(tensor.args[1], Reason.OPERAND, with_constants=True)
-            elif isinstance(tensor.op, TOGETHER):
+            elif tensor.op.is_together:
                 self.mark(tensor, Reason.ELEMENTS)
                 for arg in tensor.args if not isinstance(tensor.op, ops.Concat) else ():
                     self.mark(arg, Reason.OPERAND, with_constants=True)
             elif isinstance(tensor.op, ops.Contract):
                 for arg in tensor.args:
                     self.mark(arg, Reason.OPERAND)
-            elif isinstance(tensor.op, ops.Gather):
+            elif isinstance(tensor.op, ops.Lookup):
                 self.mark(tensor.args[0], Reason.OPERAND, isinstance(base_of(tensor.args[0]).op, ops.Iota))
         for target in self.stage.targets:
             self.mark(target, Reason.TARGET, with_constants=True)

@@ -131,8 +131,8 @@ class Blocks:
         if isinstance(op, ops.Contract):
             labels = {op.out[place] for place in keys}
             args = tuple(self.of(x, _labelled(one, labels)) for x, one in zip(args, (op.left, op.right)))
-        elif isinstance(op, ops.Gather):
-            args = (self.gathered(tensor, op, keys), self.of(tensor.args[1], keys))
+        elif isinstance(op, ops.Lookup):
+            args = (self.looked_up(tensor, op, keys), self.of(tensor.args[1], keys))
         else:
             args = tuple(self.of(x, self.of_argument(tensor, keys)) for x in args)
         return rebuilt(tensor, args)
@@ -145,8 +145,8 @@ class Blocks:
         left = [i for i in range(len(tensor.args[0].shape)) if i not in tensor.op.axes]
         return frozenset(left[i] for i in keys)
 
-    def gathered(self, tensor: Tensor, op: ops.Gather, keys: Axes) -> Tensor:
-        """What is gathered: of any row, or of the own row and the block."""
+    def looked_up(self, tensor: Tensor, op: ops.Lookup, keys: Axes) -> Tensor:
+        """What elements are found in: of any row, or of the own row and the block."""
         x = tensor.args[0]
         if not is_row_gather(tensor):
             return self.of(x, self.through(op.index, x, keys))

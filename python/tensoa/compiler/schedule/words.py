@@ -45,6 +45,8 @@ def word_of(tensor: Tensor) -> str:
         return f"{'largest' if op.is_largest else 'least'} {op.k} of {'all rows' if isinstance(size, str) else size}"
     if isinstance(op, ops.Gather) and not is_selection(tensor):
         return _gather(tensor, op)
+    if isinstance(op, ops.Lookup) and not is_selection(tensor):
+        return f"{op.name} {tensor.args[0].shape[op.axis]}"
     return ""
 
 

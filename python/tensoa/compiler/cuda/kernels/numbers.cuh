@@ -346,7 +346,7 @@ __device__ __forceinline__ double nothing<double>() {
 }
 // An element of the row by its place.
 template <class T, class M>
-__device__ __forceinline__ T gathered(const M* from, int64 place, int size, int stride) {
+__device__ __forceinline__ T gather_of(const M* from, int64 place, int size, int stride) {
   return is_inside(place, size) ? static_cast<T>(from[place * stride]) : nothing<T>();
 }
 
