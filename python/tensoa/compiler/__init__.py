@@ -9,6 +9,6 @@ frontend/    models of torch as typed programs
 tensors      typed tensors, whose operations are in operations, their meaning in interpret, and their makers in build
 passes       the same function with less work; same_bits, selected and layer_weights are further ones
 schedule/    typed programs as stages, roots and loop nests
-cpu/, cuda/  loop nests as C++ and CUDA C++
+cpu/, cuda/  loop nests as C++ and CUDA C++; printing has what both print alike
 inductor     programs by TorchInductor, for what is not fused
 """

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from tensoa.compiler.functions import Array
 from tensoa.dtypes import DType
@@ -93,14 +93,6 @@ class Op(ABC):
     def describe(self) -> str:
         """The attributes in a dump."""
         return ""
-
-
-Entry = TypeVar("Entry")
-
-
-def entry_of(table: Mapping[type, Entry], op: Op) -> Entry | None:
-    """What a table has for the class of an operation, or for the nearest one that this is derived from."""
-    return next((table[kind] for kind in type(op).__mro__ if kind in table), None)
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)

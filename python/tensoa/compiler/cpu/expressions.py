@@ -6,16 +6,12 @@ A layout says what the lanes are: rows (Tile: number after number, 48 rows each)
 row). Everything else is the same text.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.constants import Pool
-from tensoa.compiler.functions import BOOLS, FLOATS, FUNCTIONS, Array, kind_of
-from tensoa.compiler.kernel_text import float_literal
+from tensoa.compiler.functions import BOOLS, FUNCTIONS, Array, kind_of
+from tensoa.compiler.printing import STRUCTS, Address, Constants, Language, Printer, converted, float_literal, substituted
 from tensoa.compiler.schedule.addresses import (
     Indices,
     Linear,
@@ -23,18 +19,14 @@ from tensoa.compiler.schedule.addresses import (
     base_of,
     flat,
     row_major,
-    through,
-    through_view,
     width_of,
 )
-from tensoa.compiler.schedule.nests import Buffer, Nests
-from tensoa.compiler.schedule.streams import Keys, Previous
-from tensoa.compiler.tensors import Tensor, entry_of
+from tensoa.compiler.schedule.nests import Nests
+from tensoa.compiler.tensors import Tensor
 from tensoa.dtypes import DType
 
 #: Of truth values, which are 0 and -1.
 OF_BOOLS = {"lt": "lt_of(y, x)", "le": "le_of(y, x)", "gt": "gt_of(y, x)", "ge": "ge_of(y, x)"}
-SHORT = ("float16", "bfloat16")
 _STORED = {"float": np.float32, "double": np.float64, "std::int32_t": np.int32, "std::int64_t": np.int64}
 
 
@@ -57,43 +49,18 @@ def literal(value: float | int | bool, dtype: DType) -> str:
     return "NAN" if np.isnan(number) else f"{'-' if number < 0 else ''}INFINITY" if np.isinf(number) else number.hex()
 
 
-def substituted(text: str, args: list[str]) -> str:
-    """An expression of x, y, z with arguments for them."""
-    pieces, word = [], ""
-    for letter in text + " ":
-        if letter.isalnum() or letter == "_":
-            word += letter
-            continue
-        pieces.append(args["xyz".index(word)] if word in ("x", "y", "z") else word)
-        pieces.append(letter)
-        word = ""
-    return "".join(pieces).strip()
+def cast_text(x: str, of: DType, to: DType) -> str:
+    """A number of one dtype as one of another."""
+    if to.is_bool:
+        return x if of.is_bool else f"mask_of({x} != 0)"
+    return converted(f"(-{x})" if of.is_bool else x, of, to, type_of, "cast_of")
 
 
-@dataclass
-class Place:
-    """A buffer in the code. Of few rows, row q is `pitch` elements behind the one before; keys are the same for all rows."""
-
-    base: str
-    buffer: Buffer
-    pitch: int = 0
-
-    @property
-    def is_common(self) -> bool:
-        return self.buffer.is_common
-
-    @property
-    def pointer(self) -> str:
-        """Of the row that is calculated."""
-        return f"({self.base} + q * {self.pitch})" if self.pitch else self.base
-
-
-class Address(NamedTuple):
-    """An element in memory: the pointer, and the element from there on. Constants and keys are the same for all rows."""
-
-    pointer: str
-    at: Linear
-    is_common: bool
+def joining(fn: str, dtype: DType) -> str:
+    """The struct of numbers.hpp. The truth values 0 and -1 are in the opposite order."""
+    if dtype.is_bool:
+        return {"max": "JoinMin", "min": "JoinMax"}[fn]
+    return STRUCTS[fn]
 
 
 class Arguments:
@@ -107,11 +74,12 @@ class Arguments:
         return self.names.setdefault((kind, number), f"{kind}{len(self.names)}")
 
 
-class Weights:
+class Weights(Constants):
     """Constants as they lie in the library."""
 
     def __init__(self, pool: Pool, arguments: Arguments) -> None:
-        self.pool, self.arguments = pool, arguments
+        super().__init__(pool)
+        self.arguments = arguments
 
     def pointer(self, data: Array, dtype: DType) -> str:
         """To an array of the type in registers, behind which a vector may be read."""
@@ -126,15 +94,18 @@ class Weights:
         return f"weights_at<{kind}>({self.arguments.name('w', self.pool.place(data))})"
 
 
-class Expressions:
+class Expressions(Printer):
     """The values of a stage in one layout; `vector`: the loop variable that the lanes are, where they are not rows."""
 
-    def __init__(self, nests: Nests, weights: Weights, places: dict[Tensor, Place], is_tile: bool) -> None:
-        self.nests, self.weights, self.places, self.is_tile = nests, weights, places, is_tile
+    language = Language(type_of, literal, cast_text, joining)
+    weights: Weights
+
+    def __init__(self, nests: Nests, weights: Weights, is_tile: bool) -> None:
+        super().__init__(nests, weights)
+        self.is_tile = is_tile
         self.scale = " * kTileRows" if is_tile else ""
         self.vector: str | None = None
         self.count = "N"  # of lanes that are elements
-        self.replaced: dict[Tensor, str] = {}
         self.reads: list[Linear] = []
         self.joined: dict[str, str] = {}
 
@@ -149,28 +120,17 @@ class Expressions:
 
     # -- addresses
 
-    def address(self, tensor: Tensor, index: Indices) -> Address:
-        """Of a root or a constant, or of a view of one."""
-        if tensor not in self.nests.roots:
-            tensor, index = through(tensor, index)
-        if tensor not in self.nests.roots and isinstance(tensor.op, ops.Constant):
-            pointer = self.weights.pointer(tensor.op.data, tensor.dtype)
-            return Address(pointer, flat(index, row_major(tensor.inner)), True)
-        place = self.places[tensor]
-        return Address(place.pointer, flat(index, place.buffer.strides), place.is_common)
-
     def rows_of(self, tensor: Tensor) -> tuple[str, int] | None:
         """Of few rows: the first row of a root, or of a view of one, and how far rows are apart."""
         root = tensor if tensor in self.nests.roots else base_of(tensor)
         place = self.places[root]
         return None if self.is_tile else (place.base, place.pitch)
 
-    def element(self, tensor: Tensor, index: Indices) -> str:
-        """The address of one element, of row r of a tile."""
-        address = self.address(tensor, index)
+    def element(self, address: Address) -> str:
+        """Of row r of a tile."""
         return f"{address.pointer} + ({address.at.text()}){'' if address.is_common else self.scale}"
 
-    def leaf(self, dtype: DType, pointer: str, at: Linear, is_common: bool) -> str:
+    def read(self, dtype: DType, pointer: str, at: Linear, is_common: bool) -> str:
         for gone in self.joined:
             at = at.without(gone)
         self.reads.append(at)
@@ -185,23 +145,10 @@ class Expressions:
 
     # -- values
 
-    def value(self, tensor: Tensor, index: Indices, is_top: bool = False) -> str:
-        if tensor in self.replaced:
-            return self.replaced[tensor]
-        if tensor in self.nests.roots and not is_top:
-            place = self.places[tensor]
-            return self.leaf(tensor.dtype, place.pointer, flat(index, place.buffer.strides), place.is_common)
-        printer = entry_of(_PRINTERS, tensor.op)
-        assert printer is not None, tensor
-        return printer(self, tensor.op, tensor, index)
-
-    def of_view(self, op: ops.View, tensor: Tensor, index: Indices) -> str:
-        return self.value(tensor.args[0], through_view(op, tensor.args[0], index))
-
     def of_constant(self, op: ops.Constant, tensor: Tensor, index: Indices) -> str:
         if op.data.size == 1:
             return f"all_of<{type_of(op.dtype)}, N>({literal(op.data.reshape(-1)[0], op.dtype)})"
-        return self.leaf(op.dtype, self.weights.pointer(op.data, op.dtype), flat(index, row_major(tensor.inner)), True)
+        return self.read(op.dtype, self.weights.pointer(op.data, op.dtype), flat(index, row_major(tensor.inner)), True)
 
     def of_iota(self, op: ops.Iota, tensor: Tensor, index: Indices, first: str = "") -> str:
         kind = type_of(op.dtype)
@@ -216,33 +163,17 @@ class Expressions:
         lanes = f" + cast_of<{kind}>(lanes_of<N>() * {step})" if step else ""
         return f"(all_of<{kind}, N>(static_cast<{kind}>({first}{at.text()})){lanes})"
 
-    def of_keys(self, op: Keys, tensor: Tensor, index: Indices) -> str:
-        """The numbers of rows; other keys are in memory."""
-        (counted,) = tensor.args
-        assert isinstance(counted.op, ops.Iota)
-        return self.of_iota(counted.op, counted, index, "key + ")
-
-    def of_previous(self, op: Previous, tensor: Tensor, index: Indices) -> str:
-        return self.value(tensor.args[0], index)
-
     def of_map(self, op: ops.Map, tensor: Tensor, index: Indices) -> str:
         args = [self.value(arg, index) for arg in tensor.args]
         kind = kind_of(tensor.args[-1].dtype)
         text = OF_BOOLS.get(op.fn) if kind == BOOLS else None
         return f"({substituted(text or FUNCTIONS[op.fn].cpp, args)})"
 
-    def of_cast(self, op: ops.Cast, tensor: Tensor, index: Indices) -> str:
-        (arg,) = tensor.args
-        return cast_text(self.value(arg, index), arg.dtype, op.dtype)
-
     def of_lookup(self, op: ops.Lookup, tensor: Tensor, index: Indices) -> str:
         """Of elements of the own row."""
         x, number = tensor.args
         here = [None if isinstance(size, str) or one is None else applied(one, index) for one, size in zip(op.index, x.shape)]
-        start = [Linear() if i == op.axis else one for i, one in enumerate(here)]
-        following = [Linear(1) if i == op.axis else one for i, one in enumerate(here)]
-        pointer, at, is_common = self.address(x, start)
-        stride = self.address(x, following).at.offset - at.offset
+        (pointer, at, is_common), stride = self.first_along(x, here, op.axis)
         self.reads.append(Linear(-1, {"": 1}))
         sought = self.value(number, index)
         scale, step = 1, at.step(self.vector)
@@ -253,36 +184,3 @@ class Expressions:
         at_row = f"{pointer} + ({at.text()}) * {scale}{' + r' if scale == 48 else ''}"
         more = f"{x.shape[op.axis]}, {stride * scale}, {step}, {'N' if self.is_tile else self.count}"
         return f"{op.kernel}<{type_of(tensor.dtype)}, N>({at_row}, {sought}, {more})"
-
-
-def cast_text(x: str, of: DType, to: DType) -> str:
-    """A number of one dtype as one of another."""
-    if to.is_bool:
-        return x if of.is_bool else f"mask_of({x} != 0)"
-    return converted(f"(-{x})" if of.is_bool else x, of, to, type_of, "cast_of")
-
-
-def converted(x: str, of: DType, to: DType, type_of: Callable[[DType], str], cast: str) -> str:
-    """The same where the result is no truth value. `type_of`: the C++ type of a dtype; `cast`: what makes one of another."""
-    kind = type_of(to)
-    if to.is_float:
-        wide = x if type_of(of) == kind else f"{cast}<{kind}>({x})"
-        return f"short_of({wide}, {str(to.name == 'bfloat16').lower()})" if to.name in SHORT and of is not to else wide
-    if kind_of(of) == FLOATS:
-        x = f"integer_of<{kind}>({x})"
-    elif type_of(of) != kind:
-        x = f"{cast}<{kind}>({x})"
-    bits = {"int8": 8, "uint8": 8, "int16": 16}.get(to.name)
-    return x if bits is None or of.is_bool else f"narrowed({x}, {bits}, {str(to.name != 'uint8').lower()})"
-
-
-_PRINTERS: dict[type, Callable[..., str]] = {
-    ops.View: Expressions.of_view,
-    ops.Constant: Expressions.of_constant,
-    ops.Iota: Expressions.of_iota,
-    ops.Map: Expressions.of_map,
-    ops.Cast: Expressions.of_cast,
-    ops.Lookup: Expressions.of_lookup,
-    Keys: Expressions.of_keys,
-    Previous: Expressions.of_previous,
-}

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from tensoa.compiler.constants import Pool
 from tensoa.compiler.cpu.constants import BLOCK
-from tensoa.compiler.cpu.expressions import Arguments, Place, Weights, type_of
+from tensoa.compiler.cpu.expressions import Arguments, Weights, type_of
 from tensoa.compiler.cpu.rows import StageMemory, StagePrinter, start_text
 from tensoa.compiler.cpu.source import INCLUDED, Source
 from tensoa.compiler.cpu.target import X86_64, Target
 from tensoa.compiler.errors import NotFused
-from tensoa.compiler.kernel_text import joined
+from tensoa.compiler.printing import Place, joined
 from tensoa.compiler.program import Program
 from tensoa.compiler.schedule.addresses import base_of, pitch_of, width_of
 from tensoa.compiler.schedule.memory import place
@@ -114,10 +114,11 @@ def _add(
             start = f"reinterpret_cast<{kind}*>(s + {buffer.offset}{' * kTileRows' if is_tile else ''})"
             pitch = row_bytes // width_of(root.dtype)
         lines.append(f"[[maybe_unused]] {kind}* const {name} = {start};")
-        printer.places[root] = Place(name, buffer, 0 if is_tile else pitch)
+        pointer = name if is_tile else f"({name} + q * {pitch})"
+        printer.places[root] = Place(pointer, buffer, base=name, pitch=0 if is_tile else pitch)
     for root, buffer in nests.buffers.items():
         if not buffer.is_common:
-            printer.places.setdefault(root, Place(printer.places[buffer.root].base, buffer, printer.places[buffer.root].pitch))
+            printer.places.setdefault(root, printer.places[buffer.root])
     for nest in nests.nests:
         assert not isinstance(nest, (ItemLoop, UnitLoop))  # they are only made for targets that have a form for them
         text = printer.stream_text(nest) if isinstance(nest, StreamLoop) else printer.nest_text(nest)

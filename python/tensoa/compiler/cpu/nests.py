@@ -2,35 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ of loop nests: functions of numbers, sums with epilogues, orders, running sums, scatters inside of a row."""
 
-from collections.abc import Callable, Sequence
-
 from tensoa.compiler import operations as ops
-from tensoa.compiler.cpu.expressions import Expressions, literal, type_of
+from tensoa.compiler.cpu.expressions import Expressions, joining, literal, type_of
 from tensoa.compiler.cpu.products import Product, Stored, product_of
 from tensoa.compiler.cpu.target import Target
 from tensoa.compiler.functions import JOININGS, start_of
-from tensoa.compiler.passes import is_selection
-from tensoa.compiler.schedule.addresses import Indices, Linear, variable
+from tensoa.compiler.printing import join_of, loops_around
+from tensoa.compiler.schedule.addresses import Indices, Linear, index_of
 from tensoa.compiler.schedule.nests import Loop, Nest
 from tensoa.compiler.schedule.reads import terms_of
-from tensoa.compiler.tensors import BlockSize, Op, Tensor
-from tensoa.dtypes import DTYPES, DType
+from tensoa.compiler.tensors import BlockSize, Tensor
+from tensoa.dtypes import DTYPES
 
 VECTORS = "UNROLLED for (int r = 0; r < vectors * kLanes; r += N)"
-_STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin", "logaddexp": "JoinLogAddExp"}
-
-
-def joining(fn: str, dtype: DType) -> str:
-    """The struct of numbers.hpp. The truth values 0 and -1 are in the opposite order."""
-    if dtype.is_bool:
-        return {"max": "JoinMin", "min": "JoinMax"}[fn]
-    return _STRUCTS[fn]
-
-
-def loops_around(loops: Sequence[Loop], body: str) -> str:
-    for loop in reversed(loops):
-        body = f"for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
-    return body
 
 
 def in_steps(loop: Loop, body: str) -> str:
@@ -60,16 +44,6 @@ class NestPrinter(Expressions):
         if self.is_tile:
             return f"store_of<{kind}, N>({pointer} + ({at.text()}) * kTileRows + r, {value});"
         return f"store_of<{kind}, N>({pointer} + {at.text()}, {value}, {count});"
-
-    def with_blocks_before(self, nest: Nest, at: Linear, value: str) -> str:
-        """What is joined to what there is of the blocks before."""
-        if nest.stream is None or isinstance(nest.root.op, ops.Sort):
-            return value
-        fn = nest.root.op.fn if isinstance(nest.root.op, ops.Reduce) else "sum"
-        before = self.leaf(nest.root.dtype, self.places[nest.buffer.root].pointer, at, False)
-        if nest.factor is not None:
-            before = f"mul_of({before}, {self.value(nest.factor, nest.index)})"
-        return f"{joining(fn, nest.root.dtype)}::join({before}, {value})"
 
     def scattered(self, nest: Nest, at: Linear, value: str, loop: Loop) -> str:
         """The same where neighbours of the last loop are not neighbours in memory."""
@@ -125,8 +99,7 @@ class NestPrinter(Expressions):
                 return self.print_product(nest, product)
         terms, summed = terms_of(inner, nest.index)
         over = [Loop(name, size) for name, size in summed if isinstance(size, int)]
-        fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
-        width = self.lanes(nest.root)
+        fn, width = join_of(inner), self.lanes(nest.root)
         if self.is_tile:
             body = self.sum_of_rows(nest, inner, terms, over, fn)
             return block_of(width, self.with_constant("kTileRows / kLanes", "vectors", body))
@@ -135,18 +108,6 @@ class NestPrinter(Expressions):
     def term(self, factors: list[tuple[Tensor, Indices]]) -> str:
         values = [self.value(tensor, index) for tensor, index in factors]
         return values[0] if len(values) == 1 else f"mul_of({values[0]}, {values[1]})"
-
-    def epilogue(self, nest: Nest, is_top: bool = True) -> str:
-        """The expression of the root from the accumulator `acc`."""
-        assert nest.inner is not None
-        self.replaced = {nest.inner: "acc"}
-        if nest.bias is not None and self.has_bias:
-            self.replaced[nest.bias[0]] = "acc"
-        value = self.value(nest.root, nest.index, is_top)
-        self.replaced = {}
-        return value
-
-    has_bias = False  # whether the accumulators begin with the bias
 
     def sum_of_rows(self, nest: Nest, inner: Tensor, terms: list[tuple[Tensor, Indices]], over: list[Loop], fn: str) -> str:
         kind, struct = type_of(inner.dtype), joining(fn, inner.dtype)
@@ -197,10 +158,8 @@ class NestPrinter(Expressions):
     # -- products of matrices in blocks of registers
 
     def print_product(self, nest: Nest, product: Product) -> str:
-        self.has_bias = product.has_bias
         self.along(Loop(product.output, product.outputs))
-        at, acc, place = nest.target, self.epilogue(nest), self.places[nest.buffer.root]
-        self.has_bias = False
+        at, acc, place = nest.target, self.epilogue(nest, product.has_bias), self.places[nest.buffer.root]
         is_stored = acc == "acc" and nest.stream is None
         if self.is_tile:
             stored = Stored(place.pointer, at) if is_stored else None
@@ -229,35 +188,29 @@ class NestPrinter(Expressions):
         (x,), op = root.args, root.op
         if nest.stream is not None:
             return self.print_selection(nest, op)
-        index = [Linear() if i == op.axis else one for i, one in enumerate(nest.index)]
-        following = [Linear(1) if i == op.axis else one for i, one in enumerate(nest.index)]
-        steps = [self.address(one, following).at.offset - self.address(one, index).at.offset for one in (root, x)]
-        y, from_ = self.element(root, index), self.element(x, index)
+        (y, step), (from_, from_step) = (self.first_along(one, nest.index, op.axis) for one in (root, x))
         is_largest, scale = str(op.is_largest ^ x.dtype.is_bool).lower(), 48 if self.is_tile else 1
         size = x.shape[op.axis]
         assert isinstance(size, int)
         others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
-        arguments = f"{steps[0] * scale}, {from_}%s, {steps[1] * scale}, {is_largest}"
+        arguments = f"{step * scale}, {self.element(from_)}%s, {from_step * scale}, {is_largest}"
         if self.is_tile and type_of(x.dtype) == "float" and size <= self.target.sorted_at_once:
-            return loops_around(others, f"sort_rows<{size}, {op.k}>({y}, {arguments % ''}, n);")
+            return loops_around(others, f"sort_rows<{size}, {op.k}>({self.element(y)}, {arguments % ''}, n);")
         one = f"sort_one<{type_of(x.dtype)}, {size}, {op.k}>"
         if not self.is_tile:
-            return loops_around(others, f"{one}({y}, {arguments % ''});")
-        return loops_around(others, f"for (int r = 0; r < n; ++r) {one}({y} + r, {arguments % ' + r'});")
+            return loops_around(others, f"{one}({self.element(y)}, {arguments % ''});")
+        return loops_around(others, f"for (int r = 0; r < n; ++r) {one}({self.element(y)} + r, {arguments % ' + r'});")
 
     def print_selection(self, nest: Nest, op: ops.Sort) -> str:
         """Joins a block to the order of those before."""
         assert nest.stream is not None
-        numbers = next(root for root in self.nests.roots.reasons if is_selection(root) and root.args[1] is nest.stream)
-        index = [Linear() if i == op.axis else one for i, one in enumerate(nest.index)]
-        following = [Linear(1) if i == op.axis else one for i, one in enumerate(nest.index)]
-        scale = 48 if self.is_tile else 1
+        numbers, scale = self.numbers_of(nest), 48 if self.is_tile else 1
         (x,) = nest.root.args
         order, others = nest.buffer.root, [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
         pairs = []
         for one in (order, numbers, x):
-            step = self.address(one, following).at.offset - self.address(one, index).at.offset
-            pairs.append(f"{self.element(one, index)}, {step * (1 if self.address(one, index).is_common else scale)}")
+            first, step = self.first_along(one, nest.index, op.axis)
+            pairs.append(f"{self.element(first)}, {step * (1 if first.is_common else scale)}")
         is_largest = str(op.is_largest ^ x.dtype.is_bool).lower()
         kind = f"{type_of(x.dtype)}, {op.k}"
         is_read = str(numbers in self.nests.stage.values).lower()
@@ -294,23 +247,11 @@ class NestPrinter(Expressions):
         stored = self.stored(nest, nest.target, start, "1")
         cleared = block_of(self.lanes(root), loops_around(nest.loops, f"{VECTORS} {stored}" if self.is_tile else stored))
         loops = [Loop(f"i{i}", size) for i, size in enumerate(x.shape) if isinstance(size, int)]
-        index = [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(x.shape)]
-        zero = [Linear() if i == op.axis else one for i, one in enumerate(index)]
-        following = [Linear(1) if i == op.axis else one for i, one in enumerate(index)]
-        step = self.address(root, following).at.offset - self.address(root, zero).at.offset
+        index = index_of(x)
+        first, step = self.first_along(root, index, op.axis)
         row, scale = (" + r", 48) if self.is_tile else ("", 1)
-        to = f"auto& to = *({self.element(root, zero)}{row} + place * {step * scale});"
-        join = f"{to} to = joined_of<{joining(op.fn, root.dtype)}>(to, *({self.element(x, index)}{row}));"
-        body = (
-            f"const std::int64_t place = *({self.element(places, index)}{row}); if (is_inside(place, {op.size})) {{ {join} }}"
-        )
-        body = loops_around(loops, body)
+        to = f"auto& to = *({self.element(first)}{row} + place * {step * scale});"
+        number, place = (f"*({self.element(self.address(one, index))}{row})" for one in (x, places))
+        join = f"{to} to = joined_of<{joining(op.fn, root.dtype)}>(to, {number});"
+        body = loops_around(loops, f"const std::int64_t place = {place}; if (is_inside(place, {op.size})) {{ {join} }}")
         return f"{cleared} {f'for (int r = 0; r < n; ++r) {{ {body} }}' if self.is_tile else body}"
-
-
-#: What prints the operations that make their elements together; parts of a concat are nests of their own.
-TOGETHER: dict[type[Op], Callable[[NestPrinter, Nest], str]] = {
-    ops.Sort: NestPrinter.print_sort,
-    ops.Scan: NestPrinter.print_scan,
-    ops.Scatter: NestPrinter.print_scatter,
-}

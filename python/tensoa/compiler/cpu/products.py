@@ -9,11 +9,11 @@ import numpy as np
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cpu.constants import pack_linear
-from tensoa.compiler.functions import Array
 from tensoa.compiler.interpret import constant_value
 from tensoa.compiler.operations import is_constant
+from tensoa.compiler.printing import loops_around
 from tensoa.compiler.schedule.addresses import Linear, base_of, variable
-from tensoa.compiler.schedule.nests import Loop, Nest
+from tensoa.compiler.schedule.nests import Loop, Nest, bias_of
 from tensoa.compiler.tensors import BlockSize, Tensor
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Product:
         given = str(item.size), item.name, self.x.pointer, start, self.x.at.step(item.name)
         if self.is_packed or self.weight.output == 1:
             steps = (0, 0) if self.is_packed else self.weight.steps
-            return _around(batch, self._of_items(*given, weight, steps, store, stored))
+            return loops_around(batch, self._of_items(*given, weight, steps, store, stored))
         call = self._of_items(*given, "t", (self.sizes[1] * self.outputs, self.outputs), store, stored)
-        return _around(batch, f"{self._side_by_side(weight)} {call}")
+        return loops_around(batch, f"{self._side_by_side(weight)} {call}")
 
     def _of_items(
         self, count: str, item: str, pointer: str, start: Linear, step: int, weight: str, steps: tuple[int, int], store: str,
@@ -118,12 +118,6 @@ class Product:
 
 def size_text(size: int) -> str:
     return Loop("", size).end
-
-
-def _around(loops: list[Loop], body: str) -> str:
-    for loop in reversed(loops):
-        body = f"for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
-    return body
 
 
 def product_of(printer: "Expressions", nest: Nest) -> Product | None:
@@ -181,7 +175,7 @@ def product_of(printer: "Expressions", nest: Nest) -> Product | None:
 def _is_common(printer: "Expressions", x: Tensor) -> bool:
     """Whether it lies in memory that is the same for all rows, of keys."""
     place = printer.places.get(x if x in printer.nests.roots else base_of(x))
-    return place is not None and place.is_common
+    return place is not None and place.buffer.is_common
 
 
 def _has_lanes(printer: "Expressions", nest: Nest) -> bool:
@@ -216,22 +210,10 @@ def _packed(printer: "Expressions", nest: Nest, op: ops.Contract, weight: Tensor
     numbers = numbers.transpose(order)
     counts = numbers.shape[: len(batch)]
     numbers = numbers.reshape(-1, numbers.shape[len(batch)], int(np.prod(numbers.shape[len(batch) + 1 :])))
-    bias = _bias(nest, numbers.shape[1])
+    bias = bias_of(nest)
     parts = [pack_linear(one, bias) for one in numbers]
     at = Linear()
     for i, label in enumerate(batch):
         step = len(parts[0]) * int(np.prod(counts[i + 1 :]))
         at = at.plus(variable(f"i{op.out.index(label)}"), step)
     return Operand(printer.weights.packed(np.concatenate(parts)), at)
-
-
-def _bias(nest: Nest, outputs: int) -> Array | None:
-    if nest.bias is None:
-        return None
-    _, added = nest.bias
-    view, base = added.op, added.args[0]
-    assert isinstance(view, ops.View)
-    numbers = constant_value(base)
-    last = len(added.shape) - 1
-    index = tuple(one.offset + dict(one.terms).get(last, 0) * np.arange(outputs) for one in view.index)
-    return np.broadcast_to(numbers[index] if index else numbers, (outputs,)).astype(np.float32)

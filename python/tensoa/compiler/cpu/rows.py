@@ -9,21 +9,22 @@ import numpy as np
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cpu.constants import padded
-from tensoa.compiler.cpu.expressions import Place, Weights, literal, type_of
-from tensoa.compiler.cpu.nests import TOGETHER, NestPrinter, joining, loops_around
+from tensoa.compiler.cpu.expressions import Weights, joining, literal, type_of
+from tensoa.compiler.cpu.nests import NestPrinter
 from tensoa.compiler.functions import start_of
-from tensoa.compiler.passes import is_row_gather
+from tensoa.compiler.printing import Place, loops_around
 from tensoa.compiler.program import Output
 from tensoa.compiler.schedule.addresses import (
     Indices,
     Linear,
-    applied,
     base_of,
     elements_of,
+    far_source,
     flat,
+    index_of,
     pitch_of,
     row_major,
-    through,
+    strides_of,
     variable,
 )
 from tensoa.compiler.schedule.buffers import Life, Slots
@@ -31,7 +32,7 @@ from tensoa.compiler.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_
 from tensoa.compiler.schedule.roots import Reason, added_rows, is_whole_row
 from tensoa.compiler.schedule.stages import ONE, Stage, is_free, joins_rows, symbol_of, users_of
 from tensoa.compiler.schedule.streams import Online, are_rows
-from tensoa.compiler.tensors import Tensor, entry_of
+from tensoa.compiler.tensors import Tensor
 
 
 class StageMemory:
@@ -58,18 +59,14 @@ class StageMemory:
         self.slot_of = {life.value: slots.of[id(life.value)] for life in lives}
 
     def strides(self, tensor: Tensor) -> list[int]:
-        """Of the elements of a row."""
-        places = [i for i, size in enumerate(tensor.shape) if isinstance(size, int)]
-        order = self.orders.get(tensor, tuple(places))
-        steps = row_major([size for number in order if isinstance(size := tensor.shape[number], int)])
-        return [steps[order.index(place)] for place in places]
+        return strides_of(tensor, self.orders.get(tensor))
 
 
 class StagePrinter(NestPrinter):
     """Prints a stage in one layout."""
 
     def __init__(self, nests: Nests, weights: Weights, is_tile: bool, memory: StageMemory, rows: tuple[str, ...]) -> None:
-        super().__init__(nests, weights, {}, is_tile)
+        super().__init__(nests, weights, is_tile)
         self.memory, self.row_symbols = memory, rows
         self.blocks = 0  # of keys, for their names
 
@@ -102,24 +99,9 @@ class StagePrinter(NestPrinter):
         root = nest.root
         if nest.reason is Reason.EARLIER:
             return "" if root in self.memory.kept and root not in self.nests_from_rows() else self.print_earlier(nest)
-        if nest.is_copy:
-            return self.print_map(nest)
-        if root in self.passed_on:
+        if root in self.passed_on and not nest.is_copy:
             return ""
-        if are_rows(root):
-            return self.print_keys(nest)
-        if isinstance(root.op, ops.Column):
-            return self.print_column(nest)
-        if is_row_gather(root):
-            return self.print_gather(nest)
-        if nest.reason is Reason.TABLE:
-            return self.print_table(nest)
-        if nest.reason is Reason.ROWS:
-            return self.print_added(nest)
-        if nest.inner is not None:
-            return self.print_sum(nest)
-        printer = entry_of(TOGETHER, root.op)
-        return printer(self, nest) if printer else self.print_map(nest)
+        return self.print_table(nest) if nest.reason is Reason.TABLE else self.printed(nest)
 
     def nests_from_rows(self) -> set[Tensor]:
         """Roots of earlier stages that are read out of rows of memory: sums over rows, and what has no rows."""
@@ -165,7 +147,7 @@ class StagePrinter(NestPrinter):
         root = nest.root
         assert isinstance(root.op, ops.Gather)
         x, places = root.args
-        source, index = self.source(nest, x, root.op)
+        source, index = far_source(root, nest.index)
         pointer, kind = self.places[nest.buffer.root].pointer, type_of(root.dtype)
         place_pointer, where, _ = self.address(places, nest.index)
         in_memory = bool(source.rows) and not is_free(source)
@@ -241,11 +223,6 @@ class StagePrinter(NestPrinter):
         rows = [f"{{&{m}, {at.pointer} + {at.at.text()}}}" for m, at in zip(memories, where)]
         return f"const Source from[] = {{{', '.join(rows)}}}; add_rows({pointer}, {count}, from);"
 
-    def source(self, nest: Nest, x: Tensor, op: ops.Gather) -> tuple[Tensor, Indices]:
-        """What rows are gathered of, and its index."""
-        index: Indices = [None if one is None else applied(one, nest.index) for one in op.index]
-        return through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, index)])
-
     def far_element(self, source: Tensor, index: Indices) -> str:
         """An element of the row `place`."""
         kind = type_of(source.dtype)
@@ -272,7 +249,7 @@ class StagePrinter(NestPrinter):
         nests = [text for nest in stream.nests if (text := self.nest_text(nest))]
         self.nests.roots = outer
         block = " ".join([*keys, *(f"{{ {text} }}" for text in nests)])
-        starts = " ".join(self.of_rows(self.start(result)) for result in stream.results)
+        starts = " ".join(self.of_rows(self.filled(result, self.start_of_stream(result))) for result in stream.results)
         ends = [self.of_rows(self.end(result, found)) for result, found in stream.online.items() if not found.softmax.is_safe]
         loop = f"for (std::int64_t key = 0; key < {rows}; key += {most})"
         count = f"const int keys = static_cast<int>(std::min<std::int64_t>({most}, {rows} - key));"
@@ -281,16 +258,6 @@ class StagePrinter(NestPrinter):
 
     def of_rows(self, text: str) -> str:
         return text if self.is_tile else f"for (int q = 0; q < rows_here; ++q) {{ {text} }}"
-
-    def start(self, result: Tensor) -> str:
-        """What there is before the first block."""
-        if isinstance(result.op, ops.Sort):
-            value = "-1"
-        elif isinstance(result.op, ops.Gather):
-            value = f"nothing<{type_of(result.dtype)}>()"
-        else:
-            value = literal(start_of(getattr(result.op, "fn", "sum"), result.dtype), result.dtype)
-        return self.filled(result, value)
 
     def filled(self, result: Tensor, value: str) -> str:
         place = self.places[result]
@@ -313,7 +280,7 @@ class StagePrinter(NestPrinter):
         (x,), kind, buffer = nest.root.args, type_of(nest.root.dtype), nest.buffer
         name = f"block{self.blocks}"
         self.blocks += 1
-        self.places[nest.root] = Place(name, buffer)
+        self.places[nest.root] = Place(name, buffer, base=name)
         if buffer.pitch:
             return f"[[maybe_unused]] const {kind}* const {name} = row_at<{kind}>({self.shared(x)}, key);"
         return f"[[maybe_unused]] {kind}* const {name} = reinterpret_cast<{kind}*>(common + {buffer.offset});"
@@ -355,7 +322,7 @@ class StagePrinter(NestPrinter):
         if x in self.passed_on:
             return self.print_passed(tensor)
         loops = [Loop(f"i{i}", size) for i, size in enumerate(x.shape) if isinstance(size, int)]
-        index: Indices = [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(x.shape)]
+        index = index_of(x)
         struct, kind = joining(tensor.op.fn, tensor.dtype), type_of(tensor.dtype)
         place_pointer, where, _ = self.address(places, index)
         from_pointer, from_at, _ = self.address(x, index)

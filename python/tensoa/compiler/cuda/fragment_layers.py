@@ -9,7 +9,7 @@ import numpy as np
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cuda.fragments import Coordinates, FragmentPrinter, Held, NotHeld, flat, through
 from tensoa.compiler.cuda.layouts import TILE, Layout, mask_text, spread, tiles_of
-from tensoa.compiler.cuda.products import bias_of
+from tensoa.compiler.cuda.products import padded_bias
 from tensoa.compiler.cuda.tiles import CHUNK, SCHEMES
 from tensoa.compiler.cuda.weights import balance, pack_weights
 from tensoa.compiler.errors import NotFused
@@ -51,7 +51,7 @@ class LayerPrinter(FragmentPrinter):
         x, at, weight = dense(inner)
         if weight.nbytes > self.target.layer_bytes:
             raise NotFused(f"a linear layer of {' x '.join(map(str, weight.shape))} weights, more than a kernel reads fast")
-        bias = bias_of(nest, inner, len(weight))
+        bias = padded_bias(nest, len(weight))
         base, read = base_of(x), self.elements_read(x, at, weight.shape[1])
         if isinstance(base.op, ops.Constant):
             return self.known(nest, weight @ base.op.data.reshape(-1)[read].astype(np.float32) + bias)
@@ -191,7 +191,7 @@ class LayerPrinter(FragmentPrinter):
             return False
         source, layout = self.operand_tiles(self.held(base_of(x)), self.elements_read(x, at, weight.shape[1]))
         outputs = self.own_layout(root)
-        start, scaling, body = self.multiplied(outputs, source, layout, weight, bias_of(nest, inner, len(weight)))
+        start, scaling, body = self.multiplied(outputs, source, layout, weight, padded_bias(nest, len(weight)))
         tiles = len(outputs) // TILE
         chunk = min(CHUNK, 2 * -(-tiles // (2 * self.parts)))
         kind = self.layout_type(outputs)

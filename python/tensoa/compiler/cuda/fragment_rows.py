@@ -13,10 +13,10 @@ from tensoa.compiler.cuda.fragments import UNPACKED, Held, NotHeld, coordinates,
 from tensoa.compiler.cuda.layouts import TILE, Layout, in_a_row, layout_of, pieces_of
 from tensoa.compiler.cuda.memory import Memory, pitch_of
 from tensoa.compiler.cuda.near_weights import NearWeights
-from tensoa.compiler.cuda.nests import STRUCTS
 from tensoa.compiler.cuda.target import Target
 from tensoa.compiler.functions import Array, start_of
 from tensoa.compiler.passes import is_row_gather
+from tensoa.compiler.printing import STRUCTS
 from tensoa.compiler.program import Output
 from tensoa.compiler.schedule.addresses import elements_of
 from tensoa.compiler.schedule.nests import Nests

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensoa.compiler import operations as ops
-from tensoa.compiler.cpu.expressions import substituted
 from tensoa.compiler.cuda.expressions import cast_text, literal, type_of
 from tensoa.compiler.cuda.layouts import TILE, Layout, inside, layout_of, places, sources_of, spread, taken
 from tensoa.compiler.cuda.near_weights import NearWeights
-from tensoa.compiler.cuda.nests import STRUCTS
 from tensoa.compiler.cuda.target import Target
 from tensoa.compiler.functions import FUNCTIONS, Array, start_of
 from tensoa.compiler.passes import is_row_gather
+from tensoa.compiler.printing import STRUCTS, substituted
 from tensoa.compiler.schedule.addresses import base_of, elements_of, row_major
 from tensoa.compiler.schedule.nests import Nest, Nests
 from tensoa.compiler.schedule.roots import Reason, added_rows, is_table_row

@@ -22,8 +22,8 @@ from tensoa.compiler.cuda.target import SM_80, Target
 from tensoa.compiler.cuda.tiles import PRECISIONS, REGISTER_TILES, TILE_ROWS
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.functions import start_of
-from tensoa.compiler.kernel_text import joined
 from tensoa.compiler.passes import is_row_gather
+from tensoa.compiler.printing import joined
 from tensoa.compiler.program import Program
 from tensoa.compiler.same_bits import depends_on_order, with_the_same_bits
 from tensoa.compiler.schedule.addresses import elements_of, width_of

@@ -9,7 +9,7 @@ from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.functions import start_of
 from tensoa.compiler.program import Program
-from tensoa.compiler.schedule.addresses import elements_of, row_major, width_of
+from tensoa.compiler.schedule.addresses import elements_of, strides_of, width_of
 from tensoa.compiler.schedule.bodies import CACHE, LANES
 from tensoa.compiler.schedule.buffers import Life, Slots
 from tensoa.compiler.schedule.memory import place
@@ -62,11 +62,7 @@ class Memory:
         return f"int64{{{rows} > 0}}" if symbol == ONE else rows
 
     def strides(self, tensor: Tensor) -> list[int]:
-        """Of the elements of a row."""
-        places = [i for i, size in enumerate(tensor.shape) if isinstance(size, int)]
-        order = self.orders.get(tensor, tuple(places))
-        steps = row_major([size for number in order if isinstance(size := tensor.shape[number], int)])
-        return [steps[order.index(place)] for place in places]
+        return strides_of(tensor, self.orders.get(tensor))
 
     def _home(self) -> int:
         """The domain whose rows read what there is once; its memory and its kernel are there where that has rows."""

@@ -10,23 +10,21 @@ registers.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.cuda.expressions import Expressions, Weights, literal, memory_type, type_of
 from tensoa.compiler.cuda.target import SM_80, Target
 from tensoa.compiler.functions import JOININGS, start_of
-from tensoa.compiler.passes import is_selection
-from tensoa.compiler.schedule.addresses import Linear, variable
+from tensoa.compiler.printing import STRUCTS, join_of, loops_around
+from tensoa.compiler.schedule.addresses import Linear
 from tensoa.compiler.schedule.nests import Loop, Nest, Nests
 from tensoa.compiler.schedule.reads import Leaf, terms_of
 from tensoa.compiler.schedule.teams import WARP, Team
-from tensoa.compiler.tensors import BlockSize, Op, Tensor
+from tensoa.compiler.tensors import BlockSize, Tensor
 from tensoa.dtypes import DTYPES
 
 CHAINS = 4  # of a sum of one thread
-
-STRUCTS = {"sum": "JoinSum", "prod": "JoinProd", "max": "JoinMax", "min": "JoinMin", "logaddexp": "JoinLogAddExp"}
 
 
 def count_text(loops: Sequence[Loop]) -> str:
@@ -44,14 +42,6 @@ def decoded(loops: Sequence[Loop], number: str) -> str:
         index = number if inner == "1" else f"{number} / ({inner})"
         found.append(f"const int {loop.name} = {index if i == 0 else f'{index} % {loop.end}'};")
     return " ".join(f"[[maybe_unused]] {one}" for one in found)
-
-
-def loops_around(loops: Sequence[Loop], body: str, unroll: int = 0) -> str:
-    """`unroll`: how often, of the outermost; 1: none; 0: as the compiler likes."""
-    for loop in reversed(loops):
-        hint = f"\n#pragma unroll {unroll}\n" if unroll == 1 or (unroll and loop is loops[0]) else ""
-        body = f"{hint}for (int {loop.name} = 0; {loop.name} < {loop.end}; ++{loop.name}) {{ {body} }}"
-    return body
 
 
 class NestPrinter(Expressions):
@@ -89,17 +79,6 @@ class NestPrinter(Expressions):
         to = [f"{one} = " for one in (copy and f"{copy}[{at}]", place and place.element(at)) if one]
         return f"{''.join(to)}static_cast<{kind}>({value});" if to else ""
 
-    def with_blocks_before(self, nest: Nest, at: Linear, value: str) -> str:
-        """What is joined to what there is of the blocks before."""
-        if nest.stream is None or isinstance(nest.root.op, ops.Sort):
-            return value
-        fn = nest.root.op.fn if isinstance(nest.root.op, ops.Reduce) else "sum"
-        place = self.places[nest.buffer.root]
-        before = self.loaded(nest.root.dtype, place.pointer, at.times(place.step).text())
-        if nest.factor is not None:
-            before = f"mul_of({before}, {self.value(nest.factor, nest.index)})"
-        return f"{STRUCTS[fn]}::join({before}, {value})"
-
     # -- functions
 
     def print_map(self, nest: Nest) -> str:
@@ -112,8 +91,8 @@ class NestPrinter(Expressions):
         assert inner is not None
         terms, summed = terms_of(inner, nest.index)
         over = [Loop(name, size) for name, size in summed if isinstance(size, int)]
-        fn = inner.op.fn if isinstance(inner.op, ops.Reduce) else "sum"
-        kind, struct = type_of(inner.dtype), STRUCTS[fn]
+        fn, kind = join_of(inner), type_of(inner.dtype)
+        struct = STRUCTS[fn]
         if self.team.is_warp and isinstance(inner.op, ops.Contract) and nest.loops:
             return self.print_tiled(nest, terms, over)
         if self.team.is_warp and len(over) == 1 and not isinstance(over[0].size, BlockSize) and over[0].size % CHAINS == 0:
@@ -185,16 +164,6 @@ class NestPrinter(Expressions):
             return f"{struct}::join({sum_text}, {values[0]})"
         return f"added_product({values[0]}, {values[1]}, {sum_text})"
 
-    def epilogue(self, nest: Nest, has_bias: bool = False, sum_text: str = "acc") -> str:
-        """The expression of the root from the accumulator `sum_text`; `has_bias`: which begins with the bias."""
-        assert nest.inner is not None
-        self.replaced = {nest.inner: sum_text}
-        if nest.bias is not None and has_bias:
-            self.replaced[nest.bias[0]] = sum_text
-        value = self.value(nest.root, nest.index, True)
-        self.replaced = {}
-        return value
-
     # -- what works on all elements together
 
     def print_sort(self, nest: Nest) -> str:
@@ -206,7 +175,7 @@ class NestPrinter(Expressions):
             return self.print_selection(nest, op)
         size = x.shape[op.axis]
         assert isinstance(size, int)
-        from_, step = self.along(x, nest.index, op.axis)
+        from_, step = self.first_along(x, nest.index, op.axis)
         to = nest.target.without(f"i{op.axis}")
         others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
         is_largest = str(op.is_largest).lower()
@@ -218,13 +187,9 @@ class NestPrinter(Expressions):
         """Joins a block to the order of those before."""
         numbers = self.numbers_of(nest)
         others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
-        pairs = [self.along(one, nest.index, op.axis) for one in (nest.buffer.root, numbers, nest.root.args[0])]
+        pairs = [self.first_along(one, nest.index, op.axis) for one in (nest.buffer.root, numbers, nest.root.args[0])]
         arguments = ", ".join(f"{address.text}, {step}" for address, step in pairs)
         return self.shared(others, f"select<{op.k}>({arguments}, keys, key, {str(op.is_largest).lower()});")
-
-    def numbers_of(self, nest: Nest) -> Tensor:
-        """The numbers that an order along rows finds."""
-        return next(root for root in self.nests.roots.reasons if is_selection(root) and root.args[1] is nest.stream)
 
     def print_scan(self, nest: Nest) -> str:
         """Sums and products of float32 in double."""
@@ -259,16 +224,3 @@ class NestPrinter(Expressions):
         step = f"const int64 place = {at.pointer}[{at.at.text()}]; "
         step += f"if (is_inside(place, {op.size})) {{ {self.written(nest.buffer.root, to, joined)} }}"
         return self.shared(others, f"{loops_around(along, start)} {loops_around([Loop(name, size)], step)}")
-
-
-#: What prints the operations that make their elements together; parts of a concat are nests of their own.
-TOGETHER: dict[type[Op], Callable[[NestPrinter, Nest], str]] = {
-    ops.Sort: NestPrinter.print_sort,
-    ops.Scan: NestPrinter.print_scan,
-    ops.Scatter: NestPrinter.print_scatter,
-}
-
-
-def index_of(tensor: Tensor) -> list[Linear | None]:
-    """The index of an element: a variable for each axis that is not of rows."""
-    return [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(tensor.shape)]

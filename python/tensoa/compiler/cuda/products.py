@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensoa.compiler import operations as ops
-from tensoa.compiler.cuda.expressions import Address
 from tensoa.compiler.cuda.layouts import in_a_row, spread
 from tensoa.compiler.cuda.nests import NestPrinter, count_text, decoded
 from tensoa.compiler.cuda.target import Target
@@ -19,8 +18,9 @@ from tensoa.compiler.errors import NotFused
 from tensoa.compiler.functions import Array
 from tensoa.compiler.interpret import constant_value
 from tensoa.compiler.operations import is_constant
+from tensoa.compiler.printing import Address
 from tensoa.compiler.schedule.addresses import Linear, base_of, variable
-from tensoa.compiler.schedule.nests import Loop, Nest, reads_of
+from tensoa.compiler.schedule.nests import Loop, Nest, bias_of, reads_of
 from tensoa.compiler.schedule.roots import Roots
 from tensoa.compiler.schedule.teams import WARP
 from tensoa.compiler.tensors import BlockSize, Tensor, in_order
@@ -111,7 +111,7 @@ class ProductPrinter(NestPrinter):
             [loop for loop in nest.loops if loops[loop.name] not in outputs],
             [Loop(f"i{op.out.index(label)}", size) for label in outputs if isinstance(size := sizes[label], int)],
             numbers,
-            bias_of(nest, inner, len(numbers)),
+            padded_bias(nest, len(numbers)),
         )
 
     def print_product(self, nest: Nest, product: Product) -> str:
@@ -249,15 +249,7 @@ def _of(loops: Sequence[Loop], at: Linear) -> Linear:
     return Linear(0, {name: factor for name, factor in at.terms.items() if name in {loop.name for loop in loops}})
 
 
-def bias_of(nest: Nest, inner: Tensor, outputs: int) -> Array:
-    """What is added to the accumulators first; zeros where nothing is."""
-    if nest.bias is None:
-        return np.zeros(outputs, np.float32)
-    added = nest.bias[1]
-    assert isinstance(added.op, ops.View)
-    numbers, last = constant_value(added.args[0]), len(added.shape) - 1
-    size = inner.shape[last]
-    assert isinstance(size, int)
-    index = tuple(one.offset + dict(one.terms).get(last, 0) * np.arange(size) for one in added.op.index)
-    row = np.broadcast_to(numbers[index] if index else numbers, (size,))
-    return np.resize(row, outputs).astype(np.float32)
+def padded_bias(nest: Nest, outputs: int) -> Array:
+    """What is added to the accumulators first, of all outputs; zeros where nothing is."""
+    bias = bias_of(nest)
+    return np.zeros(outputs, np.float32) if bias is None else np.resize(bias, outputs)

@@ -8,20 +8,29 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tensoa.compiler import operations as ops
-from tensoa.compiler.cuda.expressions import Place, Weights, cast_text, literal, memory_type, type_of
+from tensoa.compiler.cuda.expressions import Weights, cast_text, literal, memory_type, type_of
 from tensoa.compiler.cuda.memory import Memory, pitch_of
-from tensoa.compiler.cuda.nests import STRUCTS, TOGETHER, count_text, decoded, index_of
+from tensoa.compiler.cuda.nests import count_text, decoded
 from tensoa.compiler.cuda.products import ProductPrinter
 from tensoa.compiler.functions import start_of
-from tensoa.compiler.passes import is_row_gather
+from tensoa.compiler.printing import STRUCTS, Place
 from tensoa.compiler.program import Output
-from tensoa.compiler.schedule.addresses import Indices, Linear, applied, elements_of, flat, row_major, through, width_of
+from tensoa.compiler.schedule.addresses import (
+    Indices,
+    Linear,
+    elements_of,
+    far_source,
+    flat,
+    index_of,
+    row_major,
+    through,
+    width_of,
+)
 from tensoa.compiler.schedule.nests import Buffer, ItemLoop, Loop, Nest, Nests, StreamLoop, UnitLoop, loops_over, reads_of
 from tensoa.compiler.schedule.roots import Reason, added_rows
 from tensoa.compiler.schedule.stages import ONE, symbol_of
-from tensoa.compiler.schedule.streams import are_rows
 from tensoa.compiler.schedule.teams import Team
-from tensoa.compiler.tensors import Tensor, entry_of
+from tensoa.compiler.tensors import Tensor
 
 
 class Barriers:
@@ -143,23 +152,7 @@ class StagePrinter(ProductPrinter):
         self.line(f"{{ {text} }}")
 
     def nest_text(self, nest: Nest) -> str:
-        root = nest.root
-        if nest.reason is Reason.EARLIER:
-            return ""
-        if nest.is_copy:
-            return self.print_map(nest)
-        if are_rows(root):
-            return self.print_keys(nest)
-        if isinstance(root.op, ops.Column):
-            return self.print_column(nest)
-        if is_row_gather(root):
-            return self.print_gather(nest)
-        if nest.reason is Reason.ROWS:
-            return self.print_added(nest)
-        if nest.inner is not None:
-            return self.print_sum(nest)
-        printer = entry_of(TOGETHER, root.op)
-        return printer(self, nest) if printer else self.print_map(nest)
+        return "" if nest.reason is Reason.EARLIER else self.printed(nest)
 
     def print_items(self, loop: ItemLoop) -> None:
         raise NotImplementedError
@@ -168,10 +161,6 @@ class StagePrinter(ProductPrinter):
         raise NotImplementedError
 
     def print_stream(self, stream: StreamLoop) -> None:
-        raise NotImplementedError
-
-    def print_keys(self, nest: Nest) -> str:
-        """A block of the rows that a stream joins."""
         raise NotImplementedError
 
     def copied(self, root: Tensor) -> str:
@@ -217,21 +206,13 @@ class StagePrinter(ProductPrinter):
     def far_number(self, tensor: Tensor, index: Indices) -> str:
         """An element of gathered rows."""
         assert isinstance(tensor.op, ops.Gather)
-        source, at = self.far_source(tensor, index)
+        source, at = far_source(tensor, index)
         x, places = tensor.args
         place = self.address(places, index)
         size = self.memory.rows_text(str(x.shape[tensor.op.axis]))
         read, kind = self.far_element(source, at), type_of(tensor.dtype)
         number = f"const int64 place = {place.pointer}[{place.at.text()}];"
         return f"[&]() -> {kind} {{ {number} return is_inside(place, {size}) ? {read} : nothing<{kind}>(); }}()"
-
-    @staticmethod
-    def far_source(tensor: Tensor, index: Indices) -> tuple[Tensor, Indices]:
-        """What gathered rows are of, and the index of an element there."""
-        assert isinstance(tensor.op, ops.Gather)
-        here: Indices = [None if one is None else applied(one, index) for one in tensor.op.index]
-        x = tensor.args[0]
-        return through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, here)])
 
     def whole_rows(self, nest: Nest, gathers: Sequence[Tensor]) -> str:
         """The text that lanes read rows of memory with, as whole lines; nothing where they are not such rows."""
@@ -246,7 +227,7 @@ class StagePrinter(ProductPrinter):
         if not self.team.is_warp or nest.stream is not None or not is_line(nest.target) or count % 4:
             return ""
         for one in gathers:
-            source, index = self.far_source(one, nest.index)
+            source, index = far_source(one, nest.index)
             at, where = self.address(one.args[1], nest.index), flat(index, self.memory.strides(source))
             is_row = bool(source.rows) and not isinstance(source.op, (ops.Column, ops.Constant, ops.Iota))
             if not is_row or source.dtype.name != "float32" or at.at.terms or not is_line(where) or where.offset % 4:

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensoa.compiler import operations as ops
-from tensoa.compiler.cuda.expressions import Place, literal, memory_type, type_of
+from tensoa.compiler.cuda.expressions import memory_type
 from tensoa.compiler.cuda.memory import pitch_of
-from tensoa.compiler.cuda.nests import STRUCTS
 from tensoa.compiler.cuda.rows import StagePrinter
 from tensoa.compiler.cuda.units import ThreadPrinter, unrolled
-from tensoa.compiler.functions import start_of
+from tensoa.compiler.printing import STRUCTS, Place, join_of
 from tensoa.compiler.schedule.addresses import elements_of, width_of
 from tensoa.compiler.schedule.nests import Loop, Nest, StreamLoop
 from tensoa.compiler.schedule.roots import Reason, Roots
@@ -148,11 +147,10 @@ class LanePrinter(ThreadPrinter):
             if isinstance(stream.op, ops.Sort):
                 lines.append(self.joined_order(nest, stream.op))
                 continue
-            fn = stream.op.fn if isinstance(stream.op, ops.Reduce) else "sum"
             mine, other = (self.scaled(nest, state, previous) for state, previous in (("a", "before"), ("b", "b")))
             self.put("a")
             to = self.places[stream].element(nest.target.text())
-            lines.append(unrolled(nest.loops, f"{to} = {STRUCTS[fn]}::join({mine}, {other});"))
+            lines.append(unrolled(nest.loops, f"{to} = {STRUCTS[join_of(stream)]}::join({mine}, {other});"))
         return " ".join(lines)
 
     def scaled(self, nest: Nest, state: str, previous: str) -> str:
@@ -178,7 +176,7 @@ class LanePrinter(ThreadPrinter):
         for state in ("a", "b"):
             self.put(state)
             for one in (nest.buffer.root, self.numbers_of(nest)):
-                address, step = self.along(one, nest.index, op.axis)
+                address, step = self.first_along(one, nest.index, op.axis)
                 arguments.append(f"{address.text}, {step}")
         others = [loop for loop in nest.loops if loop.name != f"i{op.axis}"]
         return unrolled(others, f"join_selected<{op.k}>({', '.join(arguments)}, {str(op.is_largest).lower()});")
@@ -215,13 +213,4 @@ class LanePrinter(ThreadPrinter):
 
     def filled(self, result: Tensor) -> tuple[list[Loop], str]:
         place = self.places[result]
-        return [Loop("i", elements_of(result))], f"{place.element('i')} = {start_of_stream(result)};"
-
-
-def start_of_stream(result: Tensor) -> str:
-    """What there is before the first block."""
-    if isinstance(result.op, ops.Sort):
-        return "-1"
-    if isinstance(result.op, ops.Gather):
-        return f"nothing<{type_of(result.dtype)}>()"
-    return literal(start_of(getattr(result.op, "fn", "sum"), result.dtype), result.dtype)
+        return [Loop("i", elements_of(result))], f"{place.element('i')} = {self.start_of_stream(result)};"

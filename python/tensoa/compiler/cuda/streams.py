@@ -6,11 +6,12 @@ each.
 """
 
 from tensoa.compiler import operations as ops
-from tensoa.compiler.cuda.expressions import Place, literal, memory_type, type_of
+from tensoa.compiler.cuda.expressions import literal, memory_type, type_of
 from tensoa.compiler.cuda.memory import pitch_of
 from tensoa.compiler.cuda.nests import count_text, decoded
 from tensoa.compiler.cuda.rows import StagePrinter
-from tensoa.compiler.cuda.stream_lanes import LanePrinter, start_of_stream
+from tensoa.compiler.cuda.stream_lanes import LanePrinter
+from tensoa.compiler.printing import Place
 from tensoa.compiler.schedule.addresses import elements_of, flat
 from tensoa.compiler.schedule.nests import Loop, Nest, StreamLoop, loops_over
 from tensoa.compiler.schedule.streams import Online, are_rows
@@ -46,7 +47,7 @@ class StreamPrinter(StagePrinter):
         most = int(stream.size)
         for result in stream.results:
             self.line(self.barriers.before([], [self.nests.buffers[result]]))
-            self.line(f"{{ {self.filled(result, start_of_stream(result))} }}")
+            self.line(f"{{ {self.filled(result, self.start_of_stream(result))} }}")
         self.line(self.barriers.wait)
         self.line(f"for (int64 key = 0; key < {rows}; key += {most}) {{")
         self.line(f"[[maybe_unused]] const int keys = static_cast<int>(min(int64{{{most}}}, {rows} - key));")

@@ -4,9 +4,10 @@
 
 from collections.abc import Sequence
 
-from tensoa.compiler.cuda.expressions import Place, memory_type
+from tensoa.compiler.cuda.expressions import memory_type
 from tensoa.compiler.cuda.nests import NestPrinter
 from tensoa.compiler.cuda.rows import StagePrinter
+from tensoa.compiler.printing import Place
 from tensoa.compiler.schedule.addresses import elements_of
 from tensoa.compiler.schedule.joined import count_of
 from tensoa.compiler.schedule.nests import Loop, Nest, UnitLoop

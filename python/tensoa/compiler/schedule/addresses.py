@@ -74,6 +74,26 @@ def through(tensor: Tensor, index: Indices) -> tuple[Tensor, Indices]:
     return through(tensor.args[0], through_view(tensor.op, tensor.args[0], index))
 
 
+def index_of(tensor: Tensor) -> list[Linear | None]:
+    """The index of an element: a variable for each axis that is not of rows."""
+    return [None if isinstance(size, str) else variable(f"i{i}") for i, size in enumerate(tensor.shape)]
+
+
+def far_source(tensor: Tensor, index: Indices) -> tuple[Tensor, Indices]:
+    """What gathered rows are of, and the index of an element there."""
+    assert isinstance(tensor.op, ops.Gather)
+    here, x = [None if one is None else applied(one, index) for one in tensor.op.index], tensor.args[0]
+    return through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, here)])
+
+
+def strides_of(tensor: Tensor, order: Sequence[int] | None) -> list[int]:
+    """Of the elements of a row in memory between stages, in an order of its axes."""
+    places = [i for i, size in enumerate(tensor.shape) if isinstance(size, int)]
+    order = order or places
+    steps = row_major([size for number in order if isinstance(size := tensor.shape[number], int)])
+    return [steps[order.index(place)] for place in places]
+
+
 def row_major(sizes: Sequence[int]) -> list[int]:
     return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
 

@@ -6,8 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tensoa.compiler import build
 from tensoa.compiler import operations as ops
+from tensoa.compiler.functions import Array
+from tensoa.compiler.interpret import constant_value
 from tensoa.compiler.operations import axis, is_constant
 from tensoa.compiler.passes import is_row_gather, is_selection, joined_rows
 from tensoa.compiler.schedule import items
@@ -402,6 +406,18 @@ def _bias_of(chain: list[Tensor], inner: Tensor) -> tuple[Tensor, Tensor] | None
             if is_alone and all({number for number, _ in one.terms} <= {last} for one in _view(other[0]).index):
                 return function, other[0]
     return None
+
+
+def bias_of(nest: Nest) -> Array | None:
+    """The constant that is added to the accumulators first, for each output."""
+    if nest.bias is None:
+        return None
+    added = nest.bias[1]
+    numbers, last = constant_value(added.args[0]), len(added.shape) - 1
+    size = added.shape[last]
+    assert isinstance(size, int)
+    index = tuple(one.offset + dict(one.terms).get(last, 0) * np.arange(size) for one in _view(added).index)
+    return np.broadcast_to(numbers[index] if index else numbers, (size,)).astype(np.float32)
 
 
 def _view(tensor: Tensor) -> ops.View:
