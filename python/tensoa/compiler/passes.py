@@ -194,9 +194,10 @@ def _is_map(tensor: Tensor, fn: str) -> bool:
 
 def divide_later(tensor: Tensor) -> Tensor | None:
     """Products with the weights of a softmax over rows are divided by the sum of the weights, not the weights: so that one pass
-    over the rows makes both. The sum is at least 1, or NaN, so this overflows nowhere; of no rows all is 0.
+    over the rows makes both. The sum is at least 1, or NaN; of no rows all is 0. What is not yet divided may be as large as the
+    number of rows times the largest value: too large for float16, of other floats only where values are near their limit.
     """
-    if not isinstance(tensor.op, ops.Contract):
+    if not isinstance(tensor.op, ops.Contract) or tensor.dtype == DTYPES["float16"]:
         return None
     op = tensor.op
     for i, (share, labels) in enumerate(zip(tensor.args, (op.left, op.right))):
