@@ -477,6 +477,10 @@ class Network(Draw):
 
     row_at_other_places = row_at_places
 
+    def row_layer_at_places(self, x):
+        """Of some of the elements."""
+        return self.draw_layer(self.row_at_places(self.row_part(x) if self.random.random() < 0.6 else x))
+
     def row_joined(self, x):
         size = self.random.choice(ROWS)
         places = self.one_place(x.shape[0], x.shape[1], size)
@@ -487,7 +491,7 @@ class Network(Draw):
         return build.concat([x, *self.random.choices(others, k=self.random.randint(1, 2))], 1)
 
     def row_part(self, x):
-        start = self.random.randrange(x.shape[1])
+        start = self.random.choice([0, self.random.randrange(x.shape[1])])
         return build.part(x, 1, start, self.random.randint(1, x.shape[1] - start))
 
 

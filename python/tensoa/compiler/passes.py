@@ -303,9 +303,12 @@ def layers_at_source(tensor: Tensor) -> Tensor | None:
     kept = op.left[:-1]
     if places.op.__class__ is not ops.View or len(x.shape) != 2 or index[0] is not None or not op.out.startswith(kept):
         return None
-    outputs = op.out[len(kept) :]
-    if index[1] != axis(len(gathered.shape) - 1) or set(op.right) & set(kept) or not _skips(places, op.left):
+    outputs, read = op.out[len(kept) :], index[1]
+    if read is None or [number for number, _ in read.terms] != [len(kept)] or set(op.right) & set(kept):
         return None
+    if not _skips(places, op.left):
+        return None
+    x = build.view(x, (x.shape[0], gathered.shape[-1]), [axis(0), affine(read.offset, (1, read.terms[0][1]))])
     far = build.contract(x, weight, "R" + op.left[-1], op.right, "R" + outputs)
     wide = build.view(places.args[0], tensor.shape, _index_of(places))
     return build.gather(far, wide, [None, *(axis(len(kept) + i) for i in range(len(outputs)))])

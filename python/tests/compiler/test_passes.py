@@ -54,10 +54,12 @@ def test_other_numbers_and_other_joinings_are_added():
     assert kinds(passed(build.apply("add", build.filled(0.0, FLOAT32, X.shape), largest))).count(ops.Map) == 2
 
 
-@pytest.mark.parametrize(("outputs", "right", "out"), [((3, WIDTH), "ok", "no"), ((WIDTH,), "k", "n")])
-def test_layers_of_gathered_rows_are_made_for_each_row_of_the_source(outputs, right, out):
-    gathered = build.gather(X, place(Y.shape), [None, build.axis(1)])
-    weight = build.constant(np.random.default_rng(1).normal(size=outputs), FLOAT32)
+@pytest.mark.parametrize("read", [(0, 1, WIDTH), (0, 1, 2), (1, 1, 3), (3, -1, 2)], ids=["all", "first", "last", "turned"])
+@pytest.mark.parametrize(("outputs", "right", "out"), [((3,), "ok", "no"), ((), "k", "n")])
+def test_layers_of_gathered_rows_are_made_for_each_row_of_the_source(outputs, right, out, read):
+    first, step, size = read
+    gathered = build.gather(X, place((Y.shape[0], size)), [None, build.affine(first, (1, step))])
+    weight = build.constant(np.random.default_rng(1).normal(size=(*outputs, size)), FLOAT32)
     program = passed(build.contract(gathered, weight, "nk", right, out))
     (gather,) = (tensor for tensor in program.tensors() if is_row_gather(tensor))
     assert isinstance(gather.args[0].op, ops.Contract) and gather.args[0].rows == ("nodes",)
