@@ -233,8 +233,8 @@ class ProductPrinter(NestPrinter):
             source, scaling = f"scaled({source}, scale)", "scale"
         packed = pack_weights(scheme, spread(spread(weight.T.astype(np.float32), in_a_row(inputs)).T, in_a_row(outputs)).T)
         weights = f"Packed{{{self.weights.at('char', packed)}, {-(-inputs // 8)}, {inputs}, {tiles}}}"
-        accumulate = "accumulate_pairs" if self.team.is_warp else "accumulate"
-        body = f"[&](auto& c, int first) {{ {accumulate}<{scheme}>(c, {source}, {weights}, first, warp); }}"
+        few = ", 2" if self.team.is_warp else ""  # pairs of tiles: more would not leave registers for all outputs of the items
+        body = f"[&](auto& c, int first) {{ accumulate<{scheme}{few}>(c, {source}, {weights}, first, warp); }}"
         lines.append(f"const auto c = part_of_linear<{chunk}>({tiles}, {bias}, {scaling}, from_tile, {body});")
         return lines
 

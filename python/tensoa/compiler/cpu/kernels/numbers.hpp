@@ -266,42 +266,21 @@ template <class X>
 inline X not_of(X x) {
   return ~x;
 }
-template <class X>
-inline X and_of(X x, X y) {
-  return x & y;
-}
-template <class X>
-inline X or_of(X x, X y) {
-  return x | y;
-}
-template <class X>
-inline X xor_of(X x, X y) {
-  return x ^ y;
-}
-template <class X>
-inline Mask<X> lt_of(X x, X y) {
-  return mask_of(x < y);
-}
-template <class X>
-inline Mask<X> le_of(X x, X y) {
-  return mask_of(x <= y);
-}
-template <class X>
-inline Mask<X> gt_of(X x, X y) {
-  return mask_of(x > y);
-}
-template <class X>
-inline Mask<X> ge_of(X x, X y) {
-  return mask_of(x >= y);
-}
-template <class X>
-inline Mask<X> eq_of(X x, X y) {
-  return mask_of(x == y);
-}
-template <class X>
-inline Mask<X> ne_of(X x, X y) {
-  return mask_of(x != y);
-}
+#define TENSOA_OF_TWO(name, type, value) \
+  template <class X>                     \
+  inline type name##_of(X x, X y) {      \
+    return value;                        \
+  }
+TENSOA_OF_TWO(and, X, x& y)
+TENSOA_OF_TWO(or, X, x | y)
+TENSOA_OF_TWO(xor, X, x ^ y)
+TENSOA_OF_TWO(lt, Mask<X>, mask_of(x < y))
+TENSOA_OF_TWO(le, Mask<X>, mask_of(x <= y))
+TENSOA_OF_TWO(gt, Mask<X>, mask_of(x > y))
+TENSOA_OF_TWO(ge, Mask<X>, mask_of(x >= y))
+TENSOA_OF_TWO(eq, Mask<X>, mask_of(x == y))
+TENSOA_OF_TWO(ne, Mask<X>, mask_of(x != y))
+#undef TENSOA_OF_TWO
 template <class X>
 inline X where_of(Mask<X> condition, X x, X y) {
   return mask_for<X>(condition) ? x : y;
@@ -375,36 +354,19 @@ inline X short_of(X x, bool is_bfloat) {
 
 // ---- joinings of two numbers, of any type
 
-struct JoinSum {
-  template <class X>
-  static X join(X x, X y) {
-    return add_of(x, y);
-  }
-};
-struct JoinProd {
-  template <class X>
-  static X join(X x, X y) {
-    return mul_of(x, y);
-  }
-};
-struct JoinMax {
-  template <class X>
-  static X join(X x, X y) {
-    return maximum_of(x, y);
-  }
-};
-struct JoinMin {
-  template <class X>
-  static X join(X x, X y) {
-    return minimum_of(x, y);
-  }
-};
-struct JoinLogAddExp {
-  template <class X>
-  static X join(X x, X y) {
-    return logaddexp_of(x, y);
-  }
-};
+#define TENSOA_JOIN(name, joins) \
+  struct name {                  \
+    template <class X>           \
+    static X join(X x, X y) {    \
+      return joins(x, y);        \
+    }                            \
+  };
+TENSOA_JOIN(JoinSum, add_of)
+TENSOA_JOIN(JoinProd, mul_of)
+TENSOA_JOIN(JoinMax, maximum_of)
+TENSOA_JOIN(JoinMin, minimum_of)
+TENSOA_JOIN(JoinLogAddExp, logaddexp_of)
+#undef TENSOA_JOIN
 template <class J, class X>
 inline Element<X> joined_lanes(X x) {
   using One = Vec<Element<X>, 1>;

@@ -72,24 +72,6 @@ __device__ __forceinline__ void add_products(float (&sum)[K], float x, const flo
   }
 }
 
-// As accumulate(), with two pairs of tiles at a time: more would not leave registers for all outputs of the items.
-template <class Scheme, int C, class Source>
-__device__ __forceinline__ void accumulate_pairs(Fragment<C>& c, const Source& x, const Packed& w,
-                                                 int first, const Warp& warp) {
-  constexpr int T = Source::tiles;
-#pragma unroll 2
-  for (int q = 0; q < T / 2; ++q) {
-    float eight[8];
-    x.pair(q, eight);
-    Scheme::pair(c.at, eight, w, q, first, warp);
-  }
-  if constexpr (T % 2) {
-    float four[4];
-    x.last(four);
-    Scheme::last(c.at, four, w, first, warp);
-  }
-}
-
 // store(r, output, number) of the accumulators of two items, and of outputs from tile `first` on.
 template <int C, class Store>
 __device__ __forceinline__ void each_of_two(const Fragment<C>& c, int first, int outputs,

@@ -23,7 +23,23 @@ __device__ __forceinline__ unsigned to_tf32(float x) {
   return x == x ? (__float_as_uint(x) + 0x1000u) & 0xffffe000u : 0x7fffe000u;
 }
 
-struct Tf32 {
+// A scheme that multiplies one tile after the other.
+template <class Scheme>
+struct OneByOne {
+  template <int C>
+  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
+                                              const Packed& w, int q, int first, const Warp& warp) {
+    Scheme::one(c, x, w, 2 * q, first, warp);
+    Scheme::one(c, x + 4, w, 2 * q + 1, first, warp);
+  }
+  template <int C>
+  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
+                                              const Packed& w, int first, const Warp& warp) {
+    Scheme::one(c, x, w, w.tiles - 1, first, warp);
+  }
+};
+
+struct Tf32 : OneByOne<Tf32> {
   static constexpr int kMostTiles = 24;
   template <int C>
   static __device__ __forceinline__ void one(float (&c)[C][4], const float* x, const Packed& w,
@@ -35,17 +51,6 @@ struct Tf32 {
           w.weights)[(k * w.outputs + w.tile(first + n)) * 32 + warp.lane];
       mma_tf32(c[n], a, b.x, b.y);
     }
-  }
-  template <int C>
-  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
-                                              const Packed& w, int q, int first, const Warp& warp) {
-    one(c, x, w, 2 * q, first, warp);
-    one(c, x + 4, w, 2 * q + 1, first, warp);
-  }
-  template <int C>
-  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
-                                              const Packed& w, int first, const Warp& warp) {
-    one(c, x, w, w.tiles - 1, first, warp);
   }
 };
 
@@ -123,7 +128,7 @@ struct Bf16 {
 
 // float32 multiply and add: numbers of x go round the quad. For "ieee", and for few inputs, where
 // it is the fastest.
-struct Fma {
+struct Fma : OneByOne<Fma> {
   static constexpr int kMostTiles =
       2;  // of inputs, whose loop is unrolled: the code would grow without end
   template <int C>
@@ -145,17 +150,6 @@ struct Fma {
         c[n][3] = fmaf(x1, b.y, c[n][3]);
       }
     }
-  }
-  template <int C>
-  static __device__ __forceinline__ void pair(float (&c)[C][4], const float (&x)[8],
-                                              const Packed& w, int q, int first, const Warp& warp) {
-    one(c, x, w, 2 * q, first, warp);
-    one(c, x + 4, w, 2 * q + 1, first, warp);
-  }
-  template <int C>
-  static __device__ __forceinline__ void last(float (&c)[C][4], const float (&x)[4],
-                                              const Packed& w, int first, const Warp& warp) {
-    one(c, x, w, w.tiles - 1, first, warp);
   }
 };
 
@@ -232,24 +226,39 @@ __device__ __forceinline__ Balanced<Source> balanced(const Source& from, Vector 
   return {from, factors};
 }
 
-// Takes what this lane holds of x into the largest absolute value of each row.
-template <class Source>
-__device__ __forceinline__ void widen(Scalar& largest, const Source& x) {
+// pair(q, eight numbers) of two tiles at a time, then last(four numbers) of one that is left.
+template <int kUnrolled, class Source, class Pair, class Last>
+__device__ __forceinline__ void each_pair(const Source& x, Pair pair, Last last) {
   constexpr int T = Source::tiles;
-#pragma unroll(unroll(T))
+#pragma unroll(kUnrolled)
   for (int q = 0; q < T / 2; ++q) {
     float eight[8];
     x.pair(q, eight);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      largest.at[i / 2 % 2] = fmaxf(largest.at[i / 2 % 2], fabsf(eight[i]));
+    pair(q, eight);
   }
   if constexpr (T % 2) {
     float four[4];
     x.last(four);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) largest.at[i / 2] = fmaxf(largest.at[i / 2], fabsf(four[i]));
+    last(four);
   }
+}
+
+// Takes what this lane holds of x into the largest absolute value of each row.
+template <class Source>
+__device__ __forceinline__ void widen(Scalar& largest, const Source& x) {
+  const auto take = [&](int r, float number) {
+    largest.at[r] = fmaxf(largest.at[r], fabsf(number));
+  };
+  each_pair<unroll(Source::tiles)>(
+      x,
+      [&](int, const float(&eight)[8]) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) take(i / 2 % 2, eight[i]);
+      },
+      [&](const float(&four)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) take(i / 2, four[i]);
+      });
 }
 
 __device__ __forceinline__ Scalar of_quad(Scalar largest) {
@@ -269,22 +278,15 @@ __device__ __forceinline__ Scale<Vector> scale_of(const Scalar& largest, Vector 
   return {of_quad(largest), units, 1.f, kMostExponent};
 }
 
-// Adds to C tiles of outputs, from tile `first` on, what the numbers of x contribute.
-template <class Scheme, int C, class Source>
+// Adds to C tiles of outputs, from tile `first` on, what the numbers of x contribute. `kUnrolled`: pairs of tiles at a time; 0:
+// as many as the scheme is made for.
+template <class Scheme, int kUnrolled = 0, int C, class Source>
 __device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, const Packed& w,
                                            int first, const Warp& warp) {
-  constexpr int T = Source::tiles;
-#pragma unroll(Scheme::kMostTiles < T ? 1 : unroll(T))
-  for (int q = 0; q < T / 2; ++q) {
-    float eight[8];
-    x.pair(q, eight);
-    Scheme::pair(c.at, eight, w, q, first, warp);
-  }
-  if constexpr (T % 2) {
-    float four[4];
-    x.last(four);
-    Scheme::last(c.at, four, w, first, warp);
-  }
+  constexpr int T = Source::tiles, kOfScheme = Scheme::kMostTiles < T ? 1 : unroll(T);
+  each_pair<kUnrolled ? kUnrolled : kOfScheme>(
+      x, [&](int q, const float(&eight)[8]) { Scheme::pair(c.at, eight, w, q, first, warp); },
+      [&](const float(&four)[4]) { Scheme::last(c.at, four, w, first, warp); });
 }
 
 // C tiles of outputs from tile `first` on, of `outputs`: the bias and what `body(c, first)`
@@ -402,22 +404,19 @@ __device__ __forceinline__ void linear_stored(void* buffer, Vector bias, const S
 // One output: this lane's share of the sum. finish() adds those of the quad.
 template <class Source>
 __device__ __forceinline__ void dot(Scalar& sum, const Source& x, Vector weights) {
-  constexpr int T = Source::tiles;
-#pragma unroll(unroll(T))
-  for (int q = 0; q < T / 2; ++q) {
-    float eight[8];
-    x.pair(q, eight);
+  const auto add = [&](int r, float number, float weight) {
+    sum.at[r] = fmaf(number, weight, sum.at[r]);
+  };
+  each_pair<unroll(Source::tiles)>(
+      x,
+      [&](int q, const float(&eight)[8]) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      sum.at[i / 2 % 2] = fmaf(eight[i], weights.at(2 * q + i / 4, i), sum.at[i / 2 % 2]);
-    }
-  }
-  if constexpr (T % 2) {
-    float four[4];
-    x.last(four);
+        for (int i = 0; i < 8; ++i) add(i / 2 % 2, eight[i], weights.at(2 * q + i / 4, i));
+      },
+      [&](const float(&four)[4]) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) sum.at[i / 2] = fmaf(four[i], weights.at(T - 1, i), sum.at[i / 2]);
-  }
+        for (int i = 0; i < 4; ++i) add(i / 2, four[i], weights.at(Source::tiles - 1, i));
+      });
 }
 
 __device__ __forceinline__ Scalar finish(const Scalar& sum, float bias) {

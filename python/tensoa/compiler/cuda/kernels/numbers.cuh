@@ -183,42 +183,21 @@ __device__ __forceinline__ T not_of(T x) {
   return ~x;
 }
 __device__ __forceinline__ bool not_of(bool x) { return !x; }
-template <class T>
-__device__ __forceinline__ T and_of(T x, T y) {
-  return static_cast<T>(x & y);
-}
-template <class T>
-__device__ __forceinline__ T or_of(T x, T y) {
-  return static_cast<T>(x | y);
-}
-template <class T>
-__device__ __forceinline__ T xor_of(T x, T y) {
-  return static_cast<T>(x ^ y);
-}
-template <class T>
-__device__ __forceinline__ bool lt_of(T x, T y) {
-  return x < y;
-}
-template <class T>
-__device__ __forceinline__ bool le_of(T x, T y) {
-  return x <= y;
-}
-template <class T>
-__device__ __forceinline__ bool gt_of(T x, T y) {
-  return x > y;
-}
-template <class T>
-__device__ __forceinline__ bool ge_of(T x, T y) {
-  return x >= y;
-}
-template <class T>
-__device__ __forceinline__ bool eq_of(T x, T y) {
-  return x == y;
-}
-template <class T>
-__device__ __forceinline__ bool ne_of(T x, T y) {
-  return x != y;
-}
+#define TENSOA_OF_TWO(name, type, value)                \
+  template <class T>                                    \
+  __device__ __forceinline__ type name##_of(T x, T y) { \
+    return value;                                       \
+  }
+TENSOA_OF_TWO(and, T, static_cast<T>(x& y))
+TENSOA_OF_TWO(or, T, static_cast<T>(x | y))
+TENSOA_OF_TWO(xor, T, static_cast<T>(x ^ y))
+TENSOA_OF_TWO(lt, bool, x < y)
+TENSOA_OF_TWO(le, bool, x <= y)
+TENSOA_OF_TWO(gt, bool, x > y)
+TENSOA_OF_TWO(ge, bool, x >= y)
+TENSOA_OF_TWO(eq, bool, x == y)
+TENSOA_OF_TWO(ne, bool, x != y)
+#undef TENSOA_OF_TWO
 template <class T>
 __device__ __forceinline__ T where_of(bool condition, T x, T y) {
   return condition ? x : y;
@@ -352,41 +331,20 @@ __device__ __forceinline__ T gather_of(const M* from, int64 place, int size, int
 
 // ---- joinings of two numbers
 
-struct JoinSum {
-  static constexpr bool is_sum = true;
-  template <class T>
-  static __device__ T join(T x, T y) {
-    return add_of(x, y);
-  }
-};
-struct JoinProd {
-  static constexpr bool is_sum = false;
-  template <class T>
-  static __device__ T join(T x, T y) {
-    return mul_of(x, y);
-  }
-};
-struct JoinMax {
-  static constexpr bool is_sum = false;
-  template <class T>
-  static __device__ T join(T x, T y) {
-    return maximum_of(x, y);
-  }
-};
-struct JoinMin {
-  static constexpr bool is_sum = false;
-  template <class T>
-  static __device__ T join(T x, T y) {
-    return minimum_of(x, y);
-  }
-};
-struct JoinLogAddExp {
-  static constexpr bool is_sum = false;
-  template <class T>
-  static __device__ T join(T x, T y) {
-    return logaddexp_of(x, y);
-  }
-};
+#define TENSOA_JOIN(name, joins, sums)   \
+  struct name {                          \
+    static constexpr bool is_sum = sums; \
+    template <class T>                   \
+    static __device__ T join(T x, T y) { \
+      return joins(x, y);                \
+    }                                    \
+  };
+TENSOA_JOIN(JoinSum, add_of, true)
+TENSOA_JOIN(JoinProd, mul_of, false)
+TENSOA_JOIN(JoinMax, maximum_of, false)
+TENSOA_JOIN(JoinMin, minimum_of, false)
+TENSOA_JOIN(JoinLogAddExp, logaddexp_of, false)
+#undef TENSOA_JOIN
 
 // Of `kLanes` neighbouring lanes, for all of them.
 template <class J, int kLanes, class T>
@@ -450,14 +408,6 @@ __device__ __forceinline__ void join_to<JoinSum, int64>(int64* to, int64 x) {
 
 // ---- orders
 
-// Whether x, at place i, comes before y, at place j. NaN is larger than all numbers.
-template <class T>
-__device__ __forceinline__ bool is_before(T x, int i, T y, int j, bool is_largest) {
-  const bool is_nan = x != x, is_other = y != y;
-  if (is_nan != is_other) return is_largest ? is_nan : is_other;
-  if (is_nan || x == y) return i < j;
-  return is_largest ? x > y : x < y;
-}
 // How many of `size` numbers come before number i.
 template <class T>
 __device__ __forceinline__ int rank_of(const T* x, int step, int size, int i, bool is_largest) {
