@@ -15,9 +15,8 @@ from tensoa.dtypes import BOOL, DType
 #: torch's name -> ours, of functions that calculate in the dtype of the result.
 ARITHMETIC = {
     **{name: name for name, function in FUNCTIONS.items() if not function.is_truth and name not in ("div", "fmod", "where")},
-    "special_erfc": "erfc", "sgn": "sign", "bitwise_not": "not", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
-    "__and__": "and", "__or__": "or", "__xor__": "xor", "__lshift__": "shl", "__rshift__": "shr", "bitwise_left_shift": "shl",
-    "bitwise_right_shift": "shr", "arctan2": "atan2", "fmod": "fmod",
+    "bitwise_not": "not", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "__lshift__": "shl",
+    "__rshift__": "shr", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "fmod": "fmod",
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 #: What functions of numbers are of truth values.
@@ -51,16 +50,15 @@ LOWERINGS.update({name: _logical(fn) for name, fn in LOGICAL.items()})
 del LOWERINGS["pow"], LOWERINGS["round"]
 
 
-@lowers("div", "floor_divide")
+@lowers("div")
 def divide(context: Context, x: Any, y: Any, rounding_mode: str | None = None) -> Value:
-    rounding = "floor" if "floor_divide" in str(context.node.target) else rounding_mode
     x, y = context.promoted(x, y)
     quotient = apply("div", x, y)
-    if rounding is None:
+    if rounding_mode is None:
         return quotient
     if kind_of(x.dtype) == INTEGERS:
-        return quotient if rounding == "trunc" else floor_of_integers(x, y)
-    if rounding == "trunc":
+        return quotient if rounding_mode == "trunc" else floor_of_integers(x, y)
+    if rounding_mode == "trunc":
         return apply("trunc", quotient)
     return _floor_of_floats(x, y)
 
@@ -137,12 +135,10 @@ def _ones(x: Value) -> Value:
     return apply("where", apply("eq", x, x), number(1, x.dtype), number(1, x.dtype))
 
 
-@lowers("clamp", "clamp_min", "clamp_max", "hardtanh", "clip")
+@lowers("clamp", "hardtanh")
 def clamp(context: Context, x: Value, *limits: Any, **named: Any) -> Value:
     low, high = (*limits, None, None)[:2]
     low, high = named.get("min", low), named.get("max", high)
-    if "clamp_max" in str(context.node.target):
-        low, high = None, low
     if "hardtanh" in str(context.node.target):
         low, high = (-1.0 if low is None else low), (1.0 if high is None else high)
     (x,) = context.promoted(x)
@@ -190,7 +186,7 @@ def elu(context: Context, x: Value, alpha: float = 1.0, scale: float = 1.0, inpu
     return apply("where", apply("gt", x, number(0.0, x.dtype)), apply("mul", x, number(scale, x.dtype)), low)
 
 
-@lowers("_to_copy", "to", "_to_copy_default", "convert_element_type")
+@lowers("_to_copy")
 def to_copy(context: Context, x: Value, *args: Any, **named: Any) -> Value:
     return converted(x, context.given[0], dtype_of(context.meta.dtype))
 
@@ -200,7 +196,7 @@ def converted(x: Value, given: Any, dtype: DType) -> Value:
     return x if dtype_of(given.dtype) == dtype else cast(cast(x, dtype), calculated(dtype))
 
 
-@lowers("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous")
+@lowers("clone", "alias", "lift_fresh_copy", "lift_fresh")
 def same(context: Context, x: Value, **named: Any) -> Value:
     return x
 

@@ -26,7 +26,7 @@ from tensoa.compiler.operations import affine, axis, same_but
 from tensoa.dtypes import INT64, DType
 
 
-@lowers("view", "reshape", "_unsafe_view", "flatten", "unflatten", "_reshape_copy", "view_copy")
+@lowers("view", "_reshape_copy", "view_copy")
 def reshape(context: Context, x: Value, *args: Any, **named: Any) -> Value:
     return reshaped(x, context.shape())
 
@@ -41,21 +41,12 @@ def squeeze(context: Context, x: Value, *dims: Any) -> Value:
     return reshaped(x, context.shape())
 
 
-@lowers("permute", "movedim")
+@lowers("permute")
 def permute(context: Context, x: Value, dims: Sequence[int]) -> Value:
     return permuted(x, dims)
 
 
-@lowers("transpose", "t", "swapaxes")
-def transpose(context: Context, x: Value, one: int = 0, other: int = 1) -> Value:
-    order = list(range(x.rank))
-    one, other = x.dim(one), x.dim(other)
-    if x.rank > 1:
-        order[one], order[other] = other, one
-    return permuted(x, order)
-
-
-@lowers("expand", "broadcast_to")
+@lowers("expand")
 def expand(context: Context, x: Value, *args: Any, **named: Any) -> Value:
     return to_shape(x, context.shape())
 
@@ -137,7 +128,7 @@ def unfold(context: Context, x: Value, dim: int, size: int, step: int) -> Value:
     return tidy(Value(build.view(x.tensor, shape, index), (*x.groups, 1)))
 
 
-@lowers("cat", "concat", "concatenate")
+@lowers("cat")
 def cat(context: Context, parts: Sequence[Value], dim: int = 0) -> Value:
     return joined([cast(part, context.dtype) for part in parts if part.rank == len(context.meta.shape)], dim)
 
@@ -186,17 +177,6 @@ def split_with_sizes(context: Context, x: Value, sizes: Sequence[int], dim: int 
     return [tidy(replaced(x, dim, build.part(x.tensor, place, at, size), 1)) for at, size in zip(starts, sizes)]
 
 
-@lowers("split", "chunk")
-def split(context: Context, x: Value, *args: Any) -> list[Value]:
-    dim = args[1] if len(args) > 1 else 0
-    return split_with_sizes(context, x, [meta.shape[x.dim(dim)] for meta in context.meta], dim)
-
-
-@lowers("unbind")
-def unbind(context: Context, x: Value, dim: int = 0) -> list[Value]:
-    return [without(x, dim, i) for i in range(x.size(dim))]
-
-
 @lowers("repeat")
 def repeat(context: Context, x: Value, times: Sequence[int]) -> Value:
     """A new axis before each, merged with it."""
@@ -231,11 +211,10 @@ def padded(x: Value, dim: int, before: int, after: int, fill: float) -> Value:
 # ---- tensors that are made
 
 
-@lowers("full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones", "fill")
-@lowers("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty")
+@lowers("full", "zeros", "ones", "full_like", "empty", "empty_permuted", "empty_strided")
 def full(context: Context, *args: Any, **named: Any) -> Value:
     fill: Any = int("ones" in context.name)
-    if "full" in context.name or "fill" in context.name:
+    if "full" in context.name:
         fill = named.get("fill_value", args[-1])
     return to_shape(context.as_value(fill, context.dtype), context.shape())
 
@@ -262,12 +241,6 @@ def counter(factors: Factors, dtype: DType) -> Value:
     if not factors:
         return Value(build.constant(0, dtype), (0,))
     return Value(build.iota(factors[0], dtype), (1,))
-
-
-@lowers("select_scatter")
-def select_scatter(context: Context, x: Value, source: Value, dim: int, place: int) -> Value:
-    place %= x.size(dim)
-    return slice_scatter(context, x, unsqueezed(source, dim), dim, place, place + 1)
 
 
 @lowers("slice_scatter")

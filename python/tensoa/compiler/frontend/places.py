@@ -84,7 +84,7 @@ def embedding(context: Context, table: Value, places: Value, *more: Any) -> Valu
     return indexed(table, 0, places)
 
 
-@lowers("index", "_unsafe_index")
+@lowers("index")
 def index(context: Context, x: Value, places: Sequence[Value | None]) -> Value | Masked:
     if len(places) == 1 and places[0] is not None and places[0].tensor.rows and kind_of(places[0].dtype) == BOOLS:
         return Masked(x, places[0])
@@ -412,11 +412,6 @@ def scatter(context: Context, into: Value, dim: int, places: Value, source: Any,
     return overwritten(into, dim, places, source)
 
 
-@lowers("index_copy")
-def index_copy(context: Context, into: Value, dim: int, places: Value, source: Value) -> Value:
-    return overwritten(into, dim, _along(places, source, dim), source)
-
-
 @lowers("scatter_add")
 def scatter_add(context: Context, into: Value, dim: int, places: Value, source: Value) -> Value:
     return scattered("sum", into, dim, places, source)
@@ -457,13 +452,6 @@ def _scattered_alone(fn: str, into: Value, dim: int, places: Value, source: Valu
     return apply("where", is_joined, found, into)
 
 
-@lowers("index_add")
-def index_add(context: Context, into: Value, dim: int, places: Value, source: Value, alpha: float = 1) -> Value:
-    if alpha != 1:
-        source = apply("mul", source, number(alpha, source.dtype))
-    return scattered("sum", into, dim, _along(places, source, dim), source)
-
-
 @lowers("index_reduce")
 def index_reduce(
     context: Context, into: Value, dim: int, places: Value, source: Value, reduce: str, include_self: bool = True
@@ -479,7 +467,7 @@ def _along(places: Value, source: Value, dim: int) -> Value:
     return to_shape(Value(places.tensor, tuple(groups)), [source.factors(d) for d in range(source.rank)])
 
 
-@lowers("index_put", "_unsafe_index_put")
+@lowers("index_put")
 def index_put(
     context: Context, into: Value, places: Sequence[Value | None], values: Value | Masked, accumulate: bool = False
 ) -> Value:
@@ -596,11 +584,6 @@ def sort(context: Context, x: Value, dim: Any = -1, descending: bool = False, **
 def kthvalue(context: Context, x: Value, k: int, dim: int = -1, keeps: bool = False) -> Any:
     found = [without(part, dim, k - 1) for part in ordered(x, dim, k, False)]
     return tuple(unsqueezed(one, x.dim(dim)) if keeps else one for one in found)
-
-
-@lowers("argsort")
-def argsort(context: Context, x: Value, dim: int = -1, descending: bool = False, **named: Any) -> Value:
-    return ordered(x, named.get("dim", dim), x.size(dim), named.get("descending", descending))[1]
 
 
 def ordered(x: Value, dim: int, k: int, is_largest: bool) -> tuple[Value, Value]:

@@ -68,7 +68,7 @@ def linear(context: Context, x: Value, weight: Value, bias: Value | None = None)
     return found if bias is None else apply("add", found, bias)
 
 
-@lowers("matmul", "mm", "bmm", "mv", "dot")
+@lowers("matmul", "mm", "bmm")
 def matmul(context: Context, x: Value, y: Value) -> Value:
     if x.rank == 1:
         return product(
@@ -83,7 +83,7 @@ def matmul(context: Context, x: Value, y: Value) -> Value:
     return product(x, y, left + "ik", right + "kj", labels + "ij")
 
 
-@lowers("addmm", "baddbmm", "addmv", "addbmm")
+@lowers("addmm", "addmv", "addbmm")
 def addmm(context: Context, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     found = matmul(context, x, y)
     found = found if alpha == 1 else apply("mul", found, number(alpha, found.dtype))
@@ -91,7 +91,7 @@ def addmm(context: Context, bias: Value, x: Value, y: Value, *, beta: float = 1,
     return apply("add", found, bias)
 
 
-@lowers("convolution", "conv1d", "conv2d", "conv3d")
+@lowers("convolution")
 def convolution(
     context: Context, x: Value, weight: Value, bias: Value | None, steps: Any, pads: Any, dilations: Any,
     is_transposed: bool = False, output_pads: Any = (), groups: int = 1,
@@ -188,7 +188,7 @@ def repeated(x: Value, dim: int, times: int) -> Value:
     return Value(wide.tensor, (*x.groups[:dim], x.groups[dim] + 1, *x.groups[dim + 1 :]))
 
 
-@lowers("cdist", "_cdist_forward", "_euclidean_dist")
+@lowers("cdist", "_cdist_forward")
 def cdist(context: Context, x: Value, y: Value, p: float = 2.0, *more: Any) -> Value:
     off = apply("sub", unsqueezed(x, x.rank - 1), unsqueezed(y, y.rank - 2))
     if p == math.inf:
@@ -196,7 +196,7 @@ def cdist(context: Context, x: Value, y: Value, p: float = 2.0, *more: Any) -> V
     return length(off, p, [-1], False)
 
 
-@lowers("linalg_vector_norm", "norm")
+@lowers("linalg_vector_norm")
 def norm(context: Context, x: Value, p: Any = 2, dims: Any = None, keeps: bool = False, **named: Any) -> Value:
     found = list(range(x.rank)) if dims is None else [dims] if isinstance(dims, int) else list(dims)
     size = apply("abs", cast(x, context.dtype))

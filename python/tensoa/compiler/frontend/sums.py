@@ -113,10 +113,9 @@ def extreme(context: Context, x: Value, dims: Any = None, keeps: bool = False) -
     return reduced("max" if "amax" in str(context.node.target) else "min", x, dims_of(dims, x), keeps)
 
 
-@lowers("any", "all")
+@lowers("any")
 def truth(context: Context, x: Value, dims: Any = None, keeps: bool = False) -> Value:
-    fn = "max" if "any" in str(context.node.target) else "min"
-    return cast(reduced(fn, cast(x, BOOL), dims_of(dims, x), keeps), context.dtype)
+    return cast(reduced("max", cast(x, BOOL), dims_of(dims, x), keeps), context.dtype)
 
 
 @lowers("max", "min")
@@ -150,9 +149,9 @@ def replaced_groups(x: Value, dim: int, tensor: Any) -> Value:
     return tidy(Value(tensor, x.groups))
 
 
-@lowers("_softmax", "softmax", "_safe_softmax")
+@lowers("_softmax")
 def softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
-    return softmax_of(cast(x, context.dtype), dim, context.name == "_safe_softmax")
+    return softmax_of(cast(x, context.dtype), dim)
 
 
 def softmax_of(x: Value, dim: int, is_safe: bool = False) -> Value:
@@ -168,7 +167,7 @@ def softmax_of(x: Value, dim: int, is_safe: bool = False) -> Value:
     return apply("div", exponential, total)
 
 
-@lowers("_log_softmax", "log_softmax")
+@lowers("_log_softmax")
 def log_softmax(context: Context, x: Value, dim: int, *more: Any) -> Value:
     x = cast(x, context.dtype)
     off = apply("sub", x, reduced("max", x, [dim], True))
@@ -219,7 +218,7 @@ def _per_channel(x: Value, rank: int) -> Value:
     return x
 
 
-@lowers("_native_batch_norm_legit_no_training", "cudnn_batch_norm", "native_batch_norm")
+@lowers("_native_batch_norm_legit_no_training", "native_batch_norm")
 def batch_norm(context: Context, x: Value, weight: Any, bias: Any, mean_: Value, var_: Value, *more: Any) -> Any:
     eps = more[-1]
     weight, bias = (None if one is None else cast(one, x.dtype) for one in (weight, bias))
@@ -280,17 +279,17 @@ def _many(x: Any, n: int) -> list[int]:
     return found * n if len(found) == 1 else found
 
 
-@lowers("max_pool1d", "max_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "max_pool1d_with_indices")
+@lowers("max_pool2d_with_indices", "max_pool3d_with_indices")
 def max_pool(
     context: Context, x: Value, size: Any, step: Any = (), pad: Any = 0, dilation: Any = 1, is_ceil: bool = False
 ) -> Any:
     n = len(size) if not isinstance(size, int) else 1
     apart = _pooled(x, _many(size, n), _many(step, n) if step else [], _many(pad, n), _many(dilation, n), -math.inf, is_ceil)
     found = tidy(reduced("max", apart, range(apart.rank - n, apart.rank)))
-    return (found, None) if "indices" in str(context.node.target) else found
+    return found, None
 
 
-@lowers("avg_pool1d", "avg_pool2d", "avg_pool3d")
+@lowers("avg_pool2d", "avg_pool3d")
 def avg_pool(
     context: Context, x: Value, size: Any, step: Any = (), pad: Any = 0, is_ceil: bool = False, with_pad: bool = True,
     divisor: Any = None,
@@ -317,12 +316,12 @@ def _elements(start: int, size: int, inside: int, pad: int) -> int:
     return min(start + size, inside + pad) - max(start, -pad)
 
 
-@lowers("_adaptive_avg_pool2d", "adaptive_avg_pool1d", "_adaptive_avg_pool3d")
+@lowers("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def adaptive_avg_pool(context: Context, x: Value, sizes: Any) -> Value:
     return _adaptive(x, _many(sizes, 1), lambda part, dim: mean_of(part, [dim], True))
 
 
-@lowers("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+@lowers("adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(context: Context, x: Value, sizes: Any) -> Any:
     return _adaptive(x, _many(sizes, 1), lambda part, dim: reduced("max", part, [dim], True)), None
 
