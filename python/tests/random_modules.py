@@ -341,7 +341,7 @@ class RandomModule(nn.Module):
 
     def ordered(self, draw, at):
         x = self.one(draw)
-        kind, width = draw.randrange(6), x.shape[1]
+        kind, width = draw.randrange(7), x.shape[1]
         if kind == 0:
             y = x.sort(1, descending=draw.random() < 0.5).values
         elif kind == 1:
@@ -352,6 +352,8 @@ class RandomModule(nn.Module):
             y = x.cumsum(1)
         elif kind == 4:
             y = x.cumprod(1)
+        elif kind == 5:
+            y = x.cummax(1).values - x.cummin(1).values
         else:
             y = torch.searchsorted(x.sort(1).values, self.one(draw)[:, :3].contiguous(), right=draw.random() < 0.5).to(x.dtype)
         self.put(y)

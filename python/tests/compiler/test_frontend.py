@@ -143,6 +143,9 @@ OF_SHAPES = {
         x.view(-1, 4, 3), torch.arange(24.0).view(4, 2, 3) - 9, None, 2, 1, 1, 2, 2
     ).flatten(1)[:, :12],
     "norms": lambda x: x / (torch.norm(x, 3, 1, True) + torch.norm(x, 0, 1, True)) + x.kthvalue(2, 1, True).values,
+    "merged axes joined by places": lambda x: torch.zeros(len(x), 12).index_add(
+        0, torch.arange(len(x)) // 2, (x[:, :3, None] * x[:, None, 8:]).flatten(1)
+    ),
     "outer": lambda x: torch.einsum("ni,nj->nij", x[:, :3], x[:, 4:8]).flatten(1),
     "mean of all rows": lambda x: x - x.mean(0, keepdim=True) + x.amax(0),
     "variance": lambda x: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),
@@ -166,6 +169,19 @@ def test_the_place_of_an_extreme_is_that_of_nan_where_there_is_one():
     program = captured(Function(function), bound([block("x", 4)], [block("y", 4, "int64")]))
     (got,) = interpret.interpret(program, {(0, i): x[:, i].numpy() for i in range(4)}, [len(x)])
     assert np.array_equal(got, function(x).numpy())
+
+
+@pytest.mark.parametrize("running", [torch.cummax, torch.cummin])
+def test_running_extremes_and_their_last_places(running):
+    x = torch.tensor([[1.0, 3.0, 3.0, 2.0], [-math.inf, 0.0, -0.0, math.inf], [2.0, math.nan, 9.0, math.nan], [1, 1, 0, 1]])
+
+    def function(x):
+        found = running(x, 1)
+        return torch.cat([found.values, found.indices.to(x.dtype)], 1)
+
+    program = captured(Function(function), bound([block("x", 4)], [block("y", 8)]))
+    (got,) = interpret.interpret(program, {(0, i): x[:, i].numpy() for i in range(4)}, [len(x)])
+    np.testing.assert_array_equal(got, function(x).numpy())
 
 
 ACROSS_AND_MASKED = {

@@ -387,20 +387,14 @@ def _overwritten(into: Value, dim: int, places: Value, source: Value) -> Value:
 def _scatter_arguments(into: Value, dim: int, places: Value, source: Value) -> tuple[Value, Value, Tensor, int]:
     """With one axis each for `dim`, which is the last one of these, and the same axes otherwise."""
     dim = into.dim(dim)
-    source, places = aligned(one_axis(source, dim)[0], dim, one_axis(places, dim)[0])
-    place = source.axes(dim)[0]
-    into, _ = one_axis(into, dim)
+    into, source, places = (one_axis(one, dim)[0] for one in (into, source, places))
     for other in range(into.rank):
         if other != dim:
-            source = _as(source, other, into.factors(other))
-            places = _as(places, other, into.factors(other))
+            (into, source, places), factors = agreed([into, source, places], other)
+            if any(one.factors(other) != factors for one in (into, source, places)):
+                raise NotFused("a scatter of some elements of an axis")
+    place = into.axes(dim)[0]
     return into, source, from_the_end(places, into.tensor.shape[place]).tensor, place
-
-
-def _as(x: Value, dim: int, factors: Factors) -> Value:
-    if x.factors(dim) == factors:
-        return x
-    raise NotFused("a scatter of some elements of an axis")
 
 
 @lowers("scatter")

@@ -27,7 +27,7 @@ from tensoa.compiler.frontend.values import (
     value_of,
     without,
 )
-from tensoa.compiler.operations import affine
+from tensoa.compiler.operations import affine, axis
 from tensoa.dtypes import BOOL, INT64
 
 
@@ -357,7 +357,18 @@ def cumulative(context: Context, x: Value, dim: int, **named: Any) -> Value:
 
 @lowers("cummax", "cummin")
 def cumulative_extreme(context: Context, x: Value, dim: int) -> Any:
-    raise NotFused("places of running extremes")
+    """torch's place is the last one that has the running extreme, which is NaN from the first NaN on."""
+    fn = context.name.removeprefix("cum")
+    if any(isinstance(factor, str) for factor in x.factors(dim)):
+        raise NotFused(f"a running {fn} over the rows")
+    one, place = one_axis(x, dim)
+    running, numbers = build.scan(fn, one.tensor, place), one.tensor
+    is_new = build.apply("eq", numbers, running)
+    if one.dtype.is_float:
+        is_new = build.apply("or", is_new, build.apply("ne", numbers, numbers))
+    at = build.view(build.iota(numbers.shape[place], INT64), numbers.shape, [axis(place)])
+    last = build.scan("max", build.apply("where", is_new, at, build.filled(0, INT64, at.shape)), place)
+    return tuple(tidy(Value(found, one.groups)) for found in (running, last))
 
 
 @lowers("bucketize")
