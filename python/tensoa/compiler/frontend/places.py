@@ -15,7 +15,6 @@ from tensoa.compiler.frontend.elementwise import floor_of_integers
 from tensoa.compiler.frontend.lowering import Context, lowers
 from tensoa.compiler.frontend.movement import cut, joined, one_axis, tidy
 from tensoa.compiler.frontend.values import (
-    Factors,
     Masked,
     Value,
     agreed,
