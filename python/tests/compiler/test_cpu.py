@@ -27,6 +27,7 @@ from tensoa.compiler.schedule.stages import users_of
 from tensoa.dtypes import DTYPES, FLOAT32, INT64
 from test_frontend import captured, inputs
 from wide_models import SOME, all_kinds
+from width_models import Kind, block
 
 KINDS = all_kinds()
 
@@ -83,6 +84,21 @@ def test_what_cancels_in_torch_cancels(tmp_path):
     program = Program(("hits",), (Output(1, (0,), y, FLOAT32),))
     planes = {(0, i): np.linspace(-3, 3, 70, dtype=np.float32) for i in range(4)}
     assert not Library(program, tmp_path).run(planes, [70])[1].any()
+
+
+@needs_level
+@pytest.mark.parametrize("level", RUNNABLE)
+def test_small_terms_next_to_a_large_bias_are_rounded_once(level, tmp_path):
+    layer = nn.Linear(64, 8).requires_grad_(False)
+    layer.bias.fill_(1.0)
+    binding = Kind(layer, [block("x", 64)], [block("y", 8)]).binding()
+    made = Library(captured(layer, binding), tmp_path, level)
+    for count in (3, 50):
+        x = np.random.default_rng(count).normal(scale=2**-20, size=(64, count)).astype(np.float32)
+        found = np.stack(made.run({(0, i): x[i] for i in range(64)}, [count])[1])
+        wanted = layer.double()(torch.from_numpy(x.T).double()).T.numpy()
+        layer.float()
+        assert np.abs(found - wanted).max() < 1.01 * 2**-24
 
 
 @needs_level

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 /// Sums of products in blocks of registers, of which each result goes through a function (the epilogue): bias, activation,
-/// residual and the store are applied to accumulators. Terms have two summed axes, K1 by K2.
+/// residual and the store are applied to accumulators. Terms have two summed axes, K1 by K2. A bias is added to the sum: small
+/// terms that were added to a large bias would each be rounded.
 
 #include "numbers.hpp"
 
@@ -18,12 +19,8 @@ template <int NV, int O, int K1, int K2, class E>
                                                   E epilogue) {
   constexpr int stride = (K1 * K2 + 1) * kBlock, per = kOutputs;
   const auto block = [=]<int NO>(std::integral_constant<int, NO>, int o) TENSOA_INLINE {
-    const float* b = w + o / kBlock * stride + o % kBlock;
-    V sum[NO][NV];
-#pragma GCC unroll 16
-    for (int j = 0; j < NO; ++j)
-#pragma GCC unroll 3
-      for (int v = 0; v < NV; ++v) sum[j][v] = all(b[j]);
+    const float *const bias = w + o / kBlock * stride + o % kBlock, *b = bias;
+    V sum[NO][NV] = {};
     for (int k1 = 0; k1 < K1; ++k1) {
       const float* from = a + k1 * s1;
       for (int k2 = 0; k2 < K2; ++k2, from += s2) {
@@ -34,7 +31,7 @@ template <int NV, int O, int K1, int K2, class E>
 #pragma GCC unroll 16
     for (int j = 0; j < NO; ++j)
 #pragma GCC unroll 3
-      for (int v = 0; v < NV; ++v) epilogue(sum[j][v], o + j, v * kLanes);
+      for (int v = 0; v < NV; ++v) epilogue(sum[j][v] + all(bias[j]), o + j, v * kLanes);
   };
   int o = 0;
   for (; o + per <= O; o += per) block(std::integral_constant<int, per>{}, o);
@@ -159,9 +156,6 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
       return kPacked ? w + first / kBlock * stride + first % kBlock : w + first;
     };
     V sum[chains][NI][NV] = {};
-    if constexpr (kPacked)
-      for (int r = 0; r < NI; ++r)
-        for (int v = 0; v < NV; ++v) sum[0][r][v] = load(at(v));
     for (int k1 = 0; k1 < K1; ++k1) {
       const auto add = [&](int chain, int k) {
         const float* from = a + i * sa + k1 * s1 + k * s2;
@@ -190,6 +184,7 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
         V x = sum[0][r][v];
 #pragma GCC unroll 4
         for (int c = 1; c < chains; ++c) x += sum[c][r][v];
+        if constexpr (kPacked) x += load(at(v));
         epilogue(x, i + r, o + v * kLanes);
       }
   };
