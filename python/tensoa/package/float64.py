@@ -59,9 +59,9 @@ def near_in_double(module: Any, seed: int = 1) -> Any:
     near = in_double(module)
     if near is not None:
         eps = max((torch.finfo(weight.dtype).eps for weight in _weights(module)), default=0.0)
+        random = torch.Generator().manual_seed(seed)  # of all: two biases that cancel out are not rounded alike
         with torch.no_grad():
             for weight in _weights(near):
-                random = torch.Generator().manual_seed(seed)
                 lines = torch.atleast_1d(weight)
                 for part in lines.split(max(1, AT_ONCE * len(lines) // max(1, lines.numel()))):
                     part.copy_(_shaken(part, eps, random))

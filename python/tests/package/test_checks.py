@@ -28,6 +28,7 @@ from tensoa.export import _by_inductor as of_inductor
 from tensoa.package import archive, cases, fused
 from tensoa.package.cases import KINDS, Cases, cases_of
 from tensoa.package.checks import Differs, validate
+from tensoa.package.float64 import near_in_double
 from tensoa.package.judging import MOST_OF_LAST_PLACE, Right, is_as_far_from_itself
 from tensoa.package.recorded import RECORDED_BYTES, record, summary_lines
 
@@ -642,3 +643,10 @@ def test_fewer_rows_are_tried_of_models_that_calculate_much(monkeypatch):
     monkeypatch.setattr(cases, "MOST_WORK", 2 * (3 * 400 + 400 * 400 + 6) * 200)
     rows.append(max(case.count for case in cases_of(module, columns, [{"collection": 0}], kinds=("normal",))))
     assert rows == [1000, 200]
+
+
+def test_weights_that_cancel_out_are_not_rounded_alike():
+    cell = nn.LSTMCell(3, 64)
+    near = near_in_double(cell)
+    up = [near.bias_ih.abs() > cell.bias_ih.abs(), near.bias_hh.abs() > cell.bias_hh.abs()]
+    assert not torch.equal(*up)
