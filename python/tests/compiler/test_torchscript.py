@@ -17,6 +17,7 @@ from tensoa.errors import InputError
 from torchscript_models import (
     JET,
     MODELS,
+    Recurrent,
     line_of,
     tensors,
     written,
@@ -180,6 +181,12 @@ class Called(nn.Module):
 
     def forward(self, x):
         return self.function(x)
+
+
+def test_weights_in_a_list_are_buffers():
+    script = torch.jit.script(Recurrent(nn.LSTM)).eval()
+    found = {tuple(one.shape) for one in torchscript.Interpreted(script).buffers()}
+    assert found == {tuple(one.shape) for one in script.parameters()}
 
 
 @pytest.mark.parametrize("is_file", [False, True])

@@ -31,6 +31,11 @@ class _Code:
         return self
 
 
+def _are_tensors(value: Value) -> bool:
+    """Whether it is a list of tensors, as the weights of an LSTM are."""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, torch.Tensor) for one in value)
+
+
 class Interpreted(nn.Module):
     """A TorchScript model that is run from Python. Raises InputError for what cannot be."""
 
@@ -38,12 +43,15 @@ class Interpreted(nn.Module):
         super().__init__()
         self.code = _Code(script)
         registered: dict[int, str] = {}
-        self.names: dict[int, str] = {}  # of the buffer for each slot
-        for slot, tensor in self.code.tensors.items():
+
+        def name_of(tensor: torch.Tensor) -> str:
             if id(tensor) not in registered:
                 registered[id(tensor)] = f"tensor_{len(registered)}"
                 self.register_buffer(registered[id(tensor)], tensor.detach())
-            self.names[slot] = registered[id(tensor)]
+            return registered[id(tensor)]
+
+        self.names = {slot: name_of(tensor) for slot, tensor in self.code.tensors.items()}  # of the buffer for each slot
+        self.lists = {slot: [name_of(one) for one in value] for slot, value in self.code.initial.items() if _are_tensors(value)}
         self.buffer_names = {path: self.names[slot] for path, slot in self.code.paths.items()}
         self.code.tensors = list(self.code.tensors)
 
@@ -57,6 +65,8 @@ class Interpreted(nn.Module):
             frame[slot] = copy.copy(value) if isinstance(value, (list, dict)) else value
         for slot, name in self.names.items():
             frame[slot] = getattr(self, name)
+        for slot, names in self.lists.items():
+            frame[slot] = [getattr(self, name) for name in names]
         for slot, value in zip(self.code.inputs, self.bound(arguments, named)):
             frame[slot] = value
             if isinstance(value, torch.Tensor) and frame.device is None:
