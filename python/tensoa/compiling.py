@@ -47,7 +47,7 @@ from tensoa.importers.trees import match
 from tensoa.importers.trees.imported import Imported
 from tensoa.importers.trees.sklearn import NotTrees
 from tensoa.package import forest
-from tensoa.program_kinds import PACKAGE, NoProgram, summary
+from tensoa.program_kinds import PACKAGE, NoProgram
 from tensoa.rows_axis import RowsFirst, calls_as_said, rows_first
 from tensoa.settled import settled
 
@@ -73,6 +73,7 @@ def compile(  # as in torch.compile, re.compile
     program: str | PathLike | None = None,
     seconds: float | None = None,
     memory: float | None = None,
+    timing: bool = True,
     margin: bool = False,
     best_iteration: bool = False,
     trust_pickle: bool = False,
@@ -92,7 +93,8 @@ def compile(  # as in torch.compile, re.compile
     called with lines for people. A module stays as it is: modes, gradients, devices. Raises InputError: what, got, expected.
 
     Where no package can be made, or `seconds` or `memory` are used up, the file is a program that runs just in time, or that
-    of the model itself; a line says which, and why (tensoa.program_kinds). Unsupported where none can be.
+    of the model itself; a line says which, and why (tensoa.program_kinds). Unsupported where none can be. A file of ONNX for
+    CPUs stays that, too, where ONNX Runtime is clearly faster than the package, unless `timing` is false.
     """
     if not isinstance(model, (nn.Module, str, PathLike)):
         raise InputError(f"the model is a {type(model).__name__}, expected a torch.nn.Module or the path of a file")
@@ -105,17 +107,17 @@ def compile(  # as in torch.compile, re.compile
     rows = examples.columns_of(example) if example is not None else None
     if rows is not None and not rows:
         raise InputError(f"example: has no columns of numbers; it has {rows.listed}")
-    of_network = export.Options(target, precision, fuse, deterministic, program, report, seconds, memory)
+    of_network = export.Options(target, precision, fuse, deterministic, program, report, seconds, memory, timing)
     of_trees = trees.ImportOptions(best_iteration, trust_pickle, splitting)
     if weights is not None:
         model = _with_weights(model, str(weights))
     elif trust_pickle and not isinstance(model, nn.Module) and checkpoints.saved_object(model):
         model, of_trees = checkpoints.unpickled(model), replace(of_trees, trust_pickle=False)
-    own = None if isinstance(model, nn.Module) else own_runtime.of(str(model))
+    own = None if isinstance(model, nn.Module) else _as_it_is(own_runtime.of(str(model)), model, path, of_network)
     source: Any = model
     if not isinstance(model, nn.Module) and trees.is_ensemble(model):
         try:
-            with _or_as_it_is(model, path, of_network, _on_targets(own, of_network)):
+            with _or_as_it_is(own):
                 imported = trees.load(str(model), of_trees)
                 given = _given(of_network) + ["just_in_time"] * just_in_time
                 if given:
@@ -130,20 +132,23 @@ def compile(  # as in torch.compile, re.compile
             estimator, of_trees = _estimator(error, str(model)), trees.ImportOptions()
         if not (results or described):
             results = [_Result(estimator.result, tuple(estimator.classes))]
-        own, source = estimator.own_runtime(), estimator
+        own, source = _as_it_is(estimator.own_runtime(), model, path, of_network), estimator
     named = "the model" if isinstance(model, nn.Module) else str(model)
     given = _given(of_trees) + ["margin"] * margin
     if given:
         raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
-    own = _on_targets(own, of_network)
-    with _or_as_it_is(model, path, of_network, own) as known:
+    with _or_as_it_is(own):
         module = source if source is model else source.module()
-        _compile_module(module, path, described or (asked, results), rows, of_network, just_in_time, own, known)
+        _compile_module(module, path, described or (asked, results), rows, of_network, just_in_time, own)
 
 
-def _on_targets(own: own_runtime.OwnRuntime | None, options: export.Options) -> own_runtime.OwnRuntime | None:
-    """The runtime, where it runs on all that is asked for."""
-    return own if own is not None and {*options.targets} <= {*own.targets} else None
+def _as_it_is(
+    runtime: own_runtime.OwnRuntime | None, model: Model, path: str | PathLike, options: export.Options
+) -> own_runtime.AsItIs | None:
+    """The file of the model, where its runtime runs on all that is asked for."""
+    if runtime is None or not {*options.targets} <= {*runtime.targets}:
+        return None
+    return own_runtime.AsItIs(runtime, str(model), path, options.report)
 
 
 def _estimator(found: NotTrees, path: str) -> Any:
@@ -166,25 +171,14 @@ def _with_weights(model: Model, weights: str) -> nn.Module:
 
 
 @contextlib.contextmanager
-def _or_as_it_is(
-    model: Model, path: str | PathLike, options: export.Options, own: own_runtime.OwnRuntime | None
-) -> Iterator[list[nn.Module]]:
-    """Where the block raises Unsupported, writes the file of the model itself, which its own runtime runs: for the blocks of
-    the module that the block adds to what this yields.
-    """
-    known: list[nn.Module] = []
+def _or_as_it_is(own: own_runtime.AsItIs | None) -> Iterator[None]:
+    """Where the block raises Unsupported, writes the file of the model itself."""
     try:
-        yield known
-        return
+        yield
     except Unsupported as error:
         if own is None:
             raise
-        said = own.write(str(model), path, known[0] if known else None)
-        reasons = error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)}
-    options.report(summary(reasons, f"run as it is by {own.name}: {said}"))
-    options.report(
-        "the file says no columns: name them where it is loaded, as tensoa infer --columns and tensoa.Model(columns=…) do"
-    )
+        own.write(error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)})
 
 
 def _given(options: export.Options | trees.ImportOptions) -> list[str]:
@@ -263,12 +257,9 @@ def _compile_module(
     rows: Example | None,
     options: export.Options,
     is_just_in_time: bool,
-    own: own_runtime.OwnRuntime | None,
-    known: list[nn.Module],
+    own: own_runtime.AsItIs | None,
 ) -> None:
-    """`own`: what runs the file of the model where what is tried before a package takes all that one may (tensoa.budget).
-    `known`: gets the module whose tensors begin with rows.
-    """
+    """`own`: what is written where what is tried before a package takes all that one may (tensoa.budget)."""
     is_file = not isinstance(model, nn.Module) and not str(model).rpartition(":")[0].endswith(".py")
     if isinstance(model, nn.Module):
         module = model
@@ -298,12 +289,14 @@ def _compile_module(
     with evaluated(module), limit():
         module = with_state(module, [block.name for block in columns.inputs])
         module, lines = rows_first(module, columns, sizes)
-    known.append(module)
+    if own is not None:
+        own.module = module
     with evaluated(module), limit():  # whose buffers are as they were before
         module, others = settled(module, columns)
     for line in [*lines, *others]:
         options.report(line)
-    export.write(module, columns, path, options, is_just_in_time, own is not None and own.is_faster, budget)
+    faster = own if own is not None and own.runtime.is_faster else None
+    export.write(module, columns, path, options, is_just_in_time, budget, faster)
 
 
 def _is_for(module: nn.Module, columns: Binding) -> bool:
@@ -651,6 +644,7 @@ def main(given: argparse.Namespace) -> None:
             program=given.program,
             seconds=given.seconds,
             memory=given.memory,
+            timing=not given.no_timing,
             margin=given.margin,
             best_iteration=given.best_iteration,
             trust_pickle=given.trust_pickle,

@@ -59,7 +59,7 @@ from tensoa.binding.domain import made_up
 from tensoa.binding.evaluation import evaluated
 from tensoa.binding.model import result_rows, with_lengths
 from tensoa.binding.real_rows import MISSING
-from tensoa.budget import Budget, OverBudget, budget_of, within
+from tensoa.budget import Budget, budget_of, within
 from tensoa.command import check_writable, replacing, run, step, working
 from tensoa.compiler import frontend, inductor, routes, torchscript
 from tensoa.compiler.cpu.processors import cpu_flags
@@ -68,8 +68,9 @@ from tensoa.compiler.errors import surprises_as_not_fused
 from tensoa.errors import InputError, Unsupported
 from tensoa.importers import checkpoints, exatrkx, outputs
 from tensoa.importers.files import load_module, load_weights
+from tensoa.importers.own_runtime import AsItIs
 from tensoa.options import add_network_options, targets_of
-from tensoa.package import archive, fused, gpu_check, parts, reference
+from tensoa.package import archive, fused, gpu_check, parts, reference, timing
 from tensoa.package.cases import KINDS, Cases
 from tensoa.package.checks import Differs, has_it_by_layout, validate
 from tensoa.package.manifest import Check, Fused, FusedPart, Manifest, RowDependence, Target, Unfused
@@ -88,7 +89,8 @@ class Options:
     are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
     a package for "cuda" on this machine's GPU, where there is one. `report` is called with lines about what was fused, or why
     nothing was. `seconds` of CPU and `memory` in GiB: what a package may take (tensoa.budget); None: by the
-    size of the model.
+    size of the model. `timing`: whether a model whose own runtime may run it, too, is left to that where a package for CPUs
+    takes clearly more time (tensoa.package.timing); without, the same package is written at every run.
     """
 
     target: str | Sequence[str] = "cpu"
@@ -99,6 +101,7 @@ class Options:
     report: Callable[[str], object] = print
     seconds: float | None = None
     memory: float | None = None
+    timing: bool = True
 
     def __post_init__(self) -> None:
         """Raises InputError: what, got, expected."""
@@ -145,6 +148,7 @@ class _Compiled:
     lines: list[str] = field(default_factory=list)
     differs: list[str] | None = None
     weights: list[bytes] = field(default_factory=list)  # that more than one of the files may have
+    run: timing.Run | None = None  # where it runs here
 
 
 NOT_DETERMINISTIC = "its sums by index may differ in their last bits from call to call"
@@ -154,12 +158,19 @@ MANY_OPERATIONS, MUCH_WEIGHT = 1000, 100 << 20  # an export of less takes a minu
 _Packed = Callable[[_Compiled], list[str]]
 
 
-def export(module: nn.Module, columns: Binding, path: str | PathLike, options: Options = Options()) -> None:
+def export(
+    module: nn.Module,
+    columns: Binding,
+    path: str | PathLike,
+    options: Options = Options(),
+    own: str | None = None,
+) -> None:
     """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all. The module stays as it
     is.
 
     On CPU the package is run beside the module before it is written; for "cuda" where Options.program can. Raises InputError:
-    what, got, expected.
+    what, got, expected. `own`: the runtime that may run the model instead; NoProgram where it is clearly faster
+    (tensoa.package.timing), unless Options.timing is false.
     """
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
@@ -213,7 +224,7 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
         for one in each:
             packed = functools.partial(package.packed, options=one, path=path)
             with _of_several(options, one.only):
-                found = _package_of(exported, tried, one, folder, packed)
+                found = _package_of(exported, tried, one, folder, packed, own if options.timing else None)
             package.keep()
             lines += [line if len(each) == 1 else f"{one.only}: {line}" for line in found]
         with replacing(path) as temporary:
@@ -298,30 +309,41 @@ def _check_weights(module: nn.Module) -> None:
 
 
 def _package_of(
-    exported: torch.export.ExportedProgram | Unsupported, tried: Cases, options: Options, folder: str, packed: _Packed
+    exported: torch.export.ExportedProgram | Unsupported,
+    tried: Cases,
+    options: Options,
+    folder: str,
+    packed: _Packed,
+    own: str | None,
 ) -> list[str]:
-    """Packs the first kind of program that is possible; returns what packed() does. Raises NoProgram."""
+    """Packs the first kind of program that is possible; returns what packed() does. Raises NoProgram, also where the model's
+    `own` runtime is clearly faster than that.
+    """
     found: list[str] = []
 
-    def packed_from(compiled: _Compiled, lines: Sequence[str] = ()) -> None:
+    def packed_from(compiled: _Compiled, reasons: dict[str, str], lines: Sequence[str] = ()) -> None:
+        times = timing.compared(compiled.run, tried, own) if own is not None and compiled.run is not None else None
+        if times is not None and times.is_slower():
+            raise program_kinds.NoProgram({kind: str(times) for kind in kinds if kind not in reasons})
         found[:] = packed(compiled)
-        for line in [*lines, *compiled.lines]:
+        for line in [*lines, *compiled.lines, *([f"timed: {times}"] if times is not None else [])]:
             options.report(line)
 
-    def fused_whole(_: dict[str, str]) -> None:
-        packed_from(_fused_whole(_required(exported), tried, options, folder))
+    def fused_whole(reasons: dict[str, str]) -> None:
+        packed_from(_fused_whole(_required(exported), tried, options, folder), reasons)
 
     def fused_in_part(reasons: dict[str, str]) -> None:
-        packed_from(_in_parts(_required(exported), reasons[program_kinds.FUSED], tried, options, folder))
+        packed_from(_in_parts(_required(exported), reasons[program_kinds.FUSED], tried, options, folder), reasons)
 
     def by_inductor(reasons: dict[str, str]) -> None:
         lines = [program_kinds.summary(reasons, program_kinds.INDUCTOR)] if reasons else []
         if options.deterministic and options.target == "cuda":
             lines.append(NOT_DETERMINISTIC)
-        packed_from(_by_inductor(tried, options, folder), lines)
+        packed_from(_by_inductor(tried, options, folder), reasons, lines)
 
     of_ours = {program_kinds.FUSED: fused_whole, program_kinds.IN_PARTS: fused_in_part} if options.fuse else {}
-    program_kinds.first_possible({**of_ours, program_kinds.INDUCTOR: by_inductor})
+    kinds = {**of_ours, program_kinds.INDUCTOR: by_inductor}
+    program_kinds.first_possible(kinds)
     return found
 
 
@@ -375,6 +397,7 @@ def _fused_whole(exported: torch.export.ExportedProgram, tried: Cases, options: 
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
     columns, rules = tried.binding, tried.rules
+    runs: list[timing.Run] = []
     if options.target == "cuda":
         precision = options.precision or PRECISIONS[0]
         kernels = routes.for_cuda(exported, columns, rules, precision, options.deterministic)
@@ -383,15 +406,17 @@ def _fused_whole(exported: torch.export.ExportedProgram, tried: Cases, options: 
         checks: list[Check] = []
         weights: list[bytes] = []
     else:
-        check = functools.partial(
-            validate, module=tried.module, binding=columns, rules=rules, is_whole=True, what="the fused program", tried=tried
-        )
+
+        def check(run: timing.Run) -> list[Check]:
+            runs.append(run)
+            return validate(run, tried.module, columns, rules, is_whole=True, what="the fused program", tried=tried)
+
         made = routes.for_cpu(exported, columns, rules)
         step("compiling the fused program")
         entry, files, checks = fused.for_cpu(made, cpu_flags(), check, folder)
         weights = [made.source.weights]
     files = {"model/" + name: content for name, content in files.items()}
-    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages), weights=weights)
+    return _Compiled(files, checks, entry, lines=_stage_lines(entry.stages), weights=weights, run=next(iter(runs), None))
 
 
 def _in_parts(
@@ -438,7 +463,9 @@ def _by_inductor(tried: Cases, options: Options, folder: str, in_parts: nn.Modul
                 raise
             differs = [f"{str(error).removesuffix('; it is not written')}; the model itself has it otherwise in another layout"]
             options.report(differs[0])
-    return _Compiled(made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu, differs=differs or None)
+    return _Compiled(
+        made.records, checks, None, made.cpu_flags, made.gpu_architecture, made.gpu, differs=differs or None, run=made.run
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -501,18 +528,17 @@ def write(
     path: str | PathLike,
     options: Options,
     is_just_in_time: bool,
-    has_faster: bool = False,
     limit: Budget | None = None,
+    own: AsItIs | None = None,
 ) -> None:
     """Writes a package, as export() does; where none can be made, or `is_just_in_time`, a program that runs just in time, with
-    a line on why. Raises InputError, NoProgram where no kind of program can be made. `has_faster`: whether the model's own
-    runtime is tried next, and is faster than these: none is made then where a package takes more than its budget, as it would
-    take as much again. `limit`: the budget, where some of it is used up already.
+    a line on why. Raises InputError, NoProgram where no kind of program can be made. `limit`: the budget, where some of it is
+    used up already. `own`: of a runtime that is faster than programs that run just in time: it is tried before them.
     """
     if is_just_in_time and options != replace(Options(), report=options.report):
         raise InputError(
-            "--just-in-time: expected no --target, --precision, --deterministic, --program, --no-fuse, --seconds and --memory, "
-            "which packages have"
+            "--just-in-time: expected no --target, --precision, --deterministic, --program, --no-fuse, --no-timing, --seconds "
+            "and --memory, which packages have"
         )
 
     reported: list[str] = []
@@ -537,17 +563,13 @@ def write(
         return attempt
 
     def package(_: dict[str, str]) -> None:
-        try:
-            with within(limit or budget(module, options)):
-                export(module, columns, path, replace(options, report=report))
-        except OverBudget as error:
-            if not has_faster:
-                raise
-            raise program_kinds.NoProgram(dict.fromkeys((program_kinds.PACKAGE, *files), str(error))) from error
+        with within(limit or budget(module, options)):
+            export(module, columns, path, replace(options, report=report), own.runtime.name if own else None)
 
     writers = {program_kinds.EXPORTED: just_in_time.write, program_kinds.SCRIPTED: just_in_time.write_script}
     files = {kind: just_in_time_by(kind, writer) for kind, writer in writers.items()}
-    program_kinds.first_possible(files if is_just_in_time else {program_kinds.PACKAGE: package, **files})
+    as_it_is = {own.kind: own.attempt} if own else {}
+    program_kinds.first_possible(files if is_just_in_time else {program_kinds.PACKAGE: package, **as_it_is, **files})
 
 
 def _columns_line(columns: Binding) -> str:
@@ -614,6 +636,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             options.program,
             seconds=options.seconds,
             memory=options.memory,
+            timing=not options.no_timing,
         )
         module = load_module(options.model, columns)
         with working(f"compiling {options.out}") as report:

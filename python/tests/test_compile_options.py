@@ -91,8 +91,8 @@ def test_help_is_one_page_that_names_no_other_command(capsys):
         options.of_compile(["--help"])
     page = capsys.readouterr().out
     assert {*re.findall(r"python -m tensoa[\w .]*\w", page)} == {"python -m tensoa compile"}
-    names = "binding precision deterministic no-fuse just-in-time check margin best-iteration trust-pickle splitting".split()
-    assert all(f"\n  --{name}" in page for name in names)
+    names = "binding precision deterministic no-fuse no-timing just-in-time check margin best-iteration trust-pickle splitting"
+    assert all(f"\n  --{name}" in page for name in names.split())
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,7 @@ def test_a_description_beside_columns_or_outputs_is_refused(tmp_path):
         (["--deterministic"], {"deterministic": True}),
         (["--no-deterministic"], {}),
         (["--no-fuse"], {"fuse": False}),
+        (["--no-timing"], {"timing": False}),
         (["--target", "cuda", "--program", "build/tensoa"], {"target": "cuda", "program": "build/tensoa"}),
         (["--target", "cpu,cuda"], {"target": "cpu,cuda"}),
     ],
@@ -180,7 +181,7 @@ def test_a_description_beside_columns_or_outputs_is_refused(tmp_path):
 )
 def test_options_of_networks_are_those_of_the_exporter_and_keywords(words, wanted, tmp_path, monkeypatch):
     got = []
-    monkeypatch.setattr(export, "export", lambda *arguments: got.append(arguments[-1]))
+    monkeypatch.setattr(export, "export", lambda *arguments: got.append(arguments[3]))
     columns = ["input=x,y,z"]
     command(write_network(tmp_path), "--out", tmp_path / "m.pt2", *words, "--columns", *columns)
     tensoa.compile(nn.Linear(3, 2), tmp_path / "m.pt2", columns=columns, **wanted, report=print)

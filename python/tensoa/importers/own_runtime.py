@@ -3,15 +3,16 @@
 """Files that tensoa runs as they are, by the runtime that they were made for."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 
 from torch import nn
 
 from tensoa.command import check_writable, replacing
-from tensoa.errors import InputError, first_line
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.options import TARGETS
+from tensoa.program_kinds import summary
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,36 @@ class OwnRuntime:
     write: Callable[[str, str | PathLike, nn.Module | None], str]
     targets: tuple[str, ...] = TARGETS
     is_faster: bool = False
+
+
+@dataclass
+class AsItIs:
+    """The file of a model, which its own runtime may run. `module`: what rows_first() has made of it, once that is known."""
+
+    runtime: OwnRuntime
+    source: str
+    path: str | PathLike
+    report: Callable[[str], object]
+    module: nn.Module | None = None
+
+    @property
+    def kind(self) -> str:
+        return f"run as it is by {self.runtime.name}"
+
+    def write(self, reasons: Mapping[str, str]) -> None:
+        """With lines for people: `reasons` for which it is no other kind of program. Raises InputError."""
+        said = self.runtime.write(self.source, self.path, self.module)
+        self.report(f"{summary(reasons, self.kind)}: {said}")
+        self.report(
+            "the file says no columns: name them where it is loaded, as tensoa infer --columns and tensoa.Model(columns=…) do"
+        )
+
+    def attempt(self, reasons: Mapping[str, str]) -> None:
+        """As write(), where other kinds are tried after it: raises Unsupported."""
+        try:
+            self.write(reasons)
+        except InputError as error:
+            raise Unsupported(first_line(error)) from error
 
 
 def of(source: str) -> OwnRuntime | None:

@@ -124,12 +124,12 @@ class Cases:
         has_floats = any(block.column_dtype.is_floating_point for block in drawn)
         has_sizes = has_floats or any(_takes_all(block) for block in drawn)
         costs = ((MOST_BYTES, 8 * seen.numbers), (MOST_MADE, seen.made), (MOST_WORK, seen.work))
-        rows_of = (limit * seen.rows // max(1, used) for limit, used in costs)
-        most = min(most, max(FEW_ROWS if seen.orders_rows else FEWEST_ROWS, min(rows_of)))
+        fitting = (limit * seen.rows // max(1, used) for limit, used in costs)
+        most = min(most, max(FEW_ROWS if seen.orders_rows else FEWEST_ROWS, min(fitting)))
         done = set()
         for numbers, count in CASES:
             count = min(count, most)
-            rows = _rows(binding, count)
+            rows = rows_of(binding, count)
             if count == 0 and not all(block.column_dtype.is_floating_point for block in binding.inputs):
                 continue  # an index into nothing
             if (
@@ -164,7 +164,7 @@ def cases_of(module: Any, binding: Binding, rules: list[dict], most: int = MOST_
     return Cases(module, binding, rules).of(most, **options)
 
 
-def _rows(binding: Binding, count: int) -> dict[int, int]:
+def rows_of(binding: Binding, count: int) -> dict[int, int]:
     """Of each collection, `count` of the first and others of the rest."""
     return {collection: count * (1 + 2 * collection) for collection in collections_of(binding)}
 
@@ -204,7 +204,7 @@ class _Seen(TorchDispatchMode):
 def _seen(module: Any, binding: Binding, rules: list[dict]) -> _Seen:
     """What the module calculates with."""
     (few,) = trial_rows(binding, (FEW_ROWS,))[:1]
-    rows = _rows(binding, few)
+    rows = rows_of(binding, few)
     columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)
     seen = _Seen(few, set(rows.values()))
     with contextlib.suppress(Exception), torch.no_grad(), as_exported(), seen:  # whatever a model throws: a case says it

@@ -63,13 +63,10 @@ def compared(module: Any, binding: Binding, rules: list[dict], tried: Cases | No
 
 def _runner(function: Function, framework: str, module: Any, binding: Binding) -> Callable[[Columns, list[int]], None]:
     """A function that has the results of another one written into columns."""
-    names = argument_names(module)
 
     def run(columns: Columns, rows: list[int]) -> None:
-        tensors = [block.tensor(argument) for block, argument in zip(binding.inputs, columns.inputs)]
-        if binding.goes_by_name(names):
-            given = {block.name: tensor for block, tensor in zip(binding.inputs, tensors)}
-            tensors = [given[name] for name in names or ()]
+        blocks = [block.tensor(argument) for block, argument in zip(binding.inputs, columns.inputs)]
+        tensors = in_order(module, binding, blocks)
         try:
             for block, result, arguments in zip(binding.outputs, binding.results(function(tensors)), columns.outputs):
                 block.write(result, arguments)
@@ -77,6 +74,15 @@ def _runner(function: Function, framework: str, module: Any, binding: Binding) -
             raise InputError(f"{framework} fails on columns of {rows} rows: {first_line(error)}") from error
 
     return run
+
+
+def in_order(module: Any, binding: Binding, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Tensors of the input blocks, as module.reference() takes them."""
+    names = argument_names(module)
+    if not binding.goes_by_name(names):
+        return tensors
+    given = {block.name: tensor for block, tensor in zip(binding.inputs, tensors)}
+    return [given[name] for name in names or ()]
 
 
 def _is_right_in_float64(module: Any, binding: Binding, rules: list[dict]) -> bool:

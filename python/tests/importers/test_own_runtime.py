@@ -3,6 +3,7 @@
 """Files of which no program can be made: their own runtime runs them as they are, and a line says so."""
 
 import sys
+import zipfile
 
 import numpy as np
 import onnx
@@ -14,6 +15,7 @@ import tensoa
 from tensoa import command, compiling
 from tensoa.errors import InputError, Unsupported
 from tensoa.importers import own_runtime
+from tensoa.package import timing
 
 onnxruntime = pytest.importorskip("onnxruntime")
 FLOAT = TensorProto.FLOAT
@@ -80,10 +82,54 @@ def test_a_file_that_takes_more_than_its_budget_is_left_to_onnx_runtime_and_not_
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), source)
     lines = compiled(source, tmp_path / "m.pt2", seconds=0.3)
     (said,) = [line for line in lines if line.startswith("not compiled ahead of time")]
-    kinds = "compiled ahead of time, run just in time by torch.export or run just in time by TorchScript"
-    assert said.startswith(f"not {kinds}: its time, more than 0.3 s of CPU (--seconds), at the step: ")
+    assert said.startswith("not compiled ahead of time: its time, more than 0.3 s of CPU (--seconds), at the step: ")
     assert said.endswith(f"; run as it is by ONNX Runtime: loaded with {onnxruntime.__version__}")
     assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
+
+
+def doubled(path):
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "x"], ["y"])],
+        "test",
+        [helper.make_tensor_value_info("x", FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("y", FLOAT, ["n", 3])],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_a_package_that_is_clearly_slower_is_left_to_onnx_runtime(tmp_path, monkeypatch):
+    source, asked = doubled(tmp_path / "m.onnx"), []
+
+    def compared(run, tried, framework):
+        asked.append(framework)
+        return timing.Compared(framework, (0.25, 0.5, 1.0))
+
+    monkeypatch.setattr(timing, "compared", compared)
+    lines = compiled(source, tmp_path / "m.pt2")
+    shares = "ONNX Runtime takes 0.25, 0.50, 1.00 of its time at 1, 16, 1000 rows"
+    kinds = "fused, fused in part or compiled by TorchInductor"
+    assert f"not {kinds}: {shares}; run as it is by ONNX Runtime: loaded with {onnxruntime.__version__}" in lines
+    assert np.array_equal(answers(tmp_path / "m.pt2"), answers(source))
+    lines = compiled(source, tmp_path / "kept.pt2", timing=False)
+    assert asked == ["ONNX Runtime"] and zipfile.is_zipfile(tmp_path / "kept.pt2")
+    assert not any("ONNX Runtime takes" in line for line in lines)
+
+
+def test_a_package_that_stays_says_what_onnx_runtime_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr(timing, "compared", lambda run, tried, framework: timing.Compared(framework, (4.0, 0.5)))
+    lines = compiled(doubled(tmp_path / "m.onnx"), tmp_path / "m.pt2")
+    assert "timed: ONNX Runtime takes 4.00, 0.50 of its time at 1, 16 rows" in lines
+
+
+def test_what_onnx_runtime_does_not_take_is_run_just_in_time(tmp_path, monkeypatch):
+    def refuses(*_):
+        raise InputError("ONNX Runtime does not take it either: no such opset")
+
+    monkeypatch.setitem(own_runtime._BY_ENDING, ".onnx", own_runtime.OwnRuntime("ONNX Runtime", refuses, ("cpu",), True))
+    lines = compiled(doubled(tmp_path / "m.onnx"), tmp_path / "m.pt2", seconds=1e-3)
+    (said,) = [line for line in lines if "run just in time" in line]
+    assert "; not run as it is by ONNX Runtime: ONNX Runtime does not take it either: no such opset; run just in time" in said
 
 
 def test_the_file_stands_alone_where_its_numbers_were_in_another(tmp_path):
