@@ -3,7 +3,7 @@
 """Makers of typed tensors: constants, and views by their names. A view of a view is one view."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,9 +126,19 @@ def with_axis(x: Tensor, place: int, size: Size = 1) -> Tensor:
 # ---- what has an index of its own
 
 
+def lookup(
+    of: Callable[[tuple[Affine | None, ...]], ops.Lookup], x: Tensor, numbers: Tensor, index: Sequence[Affine | None]
+) -> Tensor:
+    """`of`: the operation with an index."""
+    shape = numbers.shape
+    cleaned = [
+        None if one is None else affine(one.offset, *(term for term in one.terms if shape[term[0]] != 1)) for one in index
+    ]
+    return make(of(tuple(cleaned)), x, numbers)
+
+
 def gather(x: Tensor, places: Tensor, index: Sequence[Affine | None]) -> Tensor:
-    cleaned = [None if one is None else affine(one.offset, *(t for t in one.terms if places.shape[t[0]] != 1)) for one in index]
-    return make(ops.Gather(tuple(cleaned)), x, places)
+    return lookup(ops.Gather, x, places, index)
 
 
 def scatter(fn: str, x: Tensor, places: Tensor, place: int, size: Size) -> Tensor:

@@ -321,16 +321,23 @@ def taken_along(x: Value, dim: int, places: Value) -> Value:
         wanted, own = places.factors(other), x.factors(other)
         if other != x.dim(dim) and own != wanted and all(isinstance(n, int) for n in (*own, *wanted)):
             x = cut(x, other, 0, places.size(other))
-    x, places = aligned(one_axis(x, dim)[0], dim, places)
-    place = x.axes(dim)[0]
-    at = from_the_end(places, x.tensor.shape[place]).tensor
+    x, places, index = in_axis(x, dim, places)
+    at = from_the_end(places, x.tensor.shape[index.index(None)]).tensor
+    return tidy(Value(build.gather(x.tensor, at, index), places.groups))
+
+
+def in_axis(x: Value, dim: int, numbers: Value) -> tuple[Value, Value, list[Affine | None]]:
+    """x and numbers of the same other axes, of which x may have some that are not repeated, and the index of a lookup along the
+    axis `dim` of x, which is one.
+    """
+    x, numbers = aligned(one_axis(x, dim)[0], dim, numbers)
     index: list[Affine | None] = []
     for d in range(x.rank):
         if d == x.dim(dim):
             index.append(None)
         elif x.groups[d]:
-            index += [axis(i) for i in places.axes(d)] or [affine(0)] * x.groups[d]
-    return tidy(Value(build.gather(x.tensor, at, index), places.groups))
+            index += [axis(i) for i in numbers.axes(d)] or [affine(0)] * x.groups[d]
+    return x, numbers, index
 
 
 _JOINS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}

@@ -182,7 +182,7 @@ class _Decision:
     def chosen(self) -> None:
         """Functions that would be calculated several times."""
         for tensor in self.stage.values:
-            if tensor in self.roots or not isinstance(tensor.op, (ops.Map, ops.Cast)):
+            if tensor in self.roots or not isinstance(tensor.op, (ops.Map, ops.Cast, ops.Lookup)):
                 continue
             cost = self.cost(tensor)
             grows = any(isinstance(user.op, ops.View) and _count(user) > _count(tensor) for user in self.users[tensor])
