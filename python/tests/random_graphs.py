@@ -307,6 +307,19 @@ class Draw:
 
     draw_another_gather = draw_gather
 
+    def draw_search(self, x):
+        """Among elements in order, or as they are."""
+        places = self.fixed(x)
+        if not places or kind_of(x.dtype) == BOOLS:
+            return None
+        place, is_right = self.random.choice(places), self.random.random() < 0.5
+        index = [None if i == place else axis(i) for i in range(len(x.shape))]
+        if self.random.random() < 0.7:
+            x = build.gather(x, build.sort(x, place, x.shape[place]), index)
+        shape = (*x.shape[:place], self.random.choice(SIZES[:5]), *x.shape[place + 1 :])
+        numbers = self.like(build.filled(0, x.dtype, shape))
+        return build.lookup(lambda at: ops.Search(at, is_right), x, numbers, index)
+
     def draw_table(self, _):
         """Rows of a constant by one place each, or of one that is the same in all rows."""
         rows, count, width = self.random.choice(ROWS), self.random.choice(SIZES), self.random.choice(SIZES)
@@ -733,6 +746,10 @@ class Reference:
                 index = [place if one is None else one.offset + sum(f * at[a] for a, f in one.terms) for one in op.index]
                 result[at] = x[tuple(index)]
         return result
+
+    def of_search(self, tensor, op, x, numbers):
+        lines = [one.movedim(op.axis, -1).contiguous() for one in (x, numbers)]
+        return torch.searchsorted(*lines, right=op.is_right).movedim(-1, op.axis).int()
 
     def of_scatter(self, tensor, op, x, places):
         start = start_of(op.fn, tensor.dtype)

@@ -338,6 +338,41 @@ class Gather(Lookup):
 
 
 @dataclass(frozen=True)
+class Search(Lookup):
+    """Where a binary search for the number ends (int32): before the first element that is not below it, or, where `is_right`,
+    that is above it. Among elements in disorder, and next to NaN, where the steps lead that torch takes.
+    """
+
+    name: ClassVar[str] = "search"
+    is_right: bool
+
+    @property
+    def kernel(self) -> str:
+        return "upper_bound_of" if self.is_right else "lower_bound_of"
+
+    def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
+        x, numbers = args
+        need(x.dtype == numbers.dtype and kind_of(x.dtype) != BOOLS, "numbers of one dtype")
+        self.need_inside(x, numbers.shape)
+        need(isinstance(x.shape[self.axis], int), "an axis of fixed size")
+        return INT32, numbers.shape
+
+    def describe(self) -> str:
+        return f"{super().describe()}{', right' if self.is_right else ''}"
+
+    def value(self, tensor: Tensor, args: tuple[Array, ...], given: Evaluation) -> Array:
+        x, numbers = args
+        size = x.shape[self.axis]
+        first, last = (np.full(numbers.shape, end, np.int32) for end in (0, size))
+        for _ in range(size.bit_length()):
+            middle, is_open = first + last >> 1, first < last
+            other = x[self.at(np.minimum(middle, size - 1))]
+            is_below = ~(other > numbers if self.is_right else other >= numbers)
+            first, last = np.where(is_open & is_below, middle + 1, first), np.where(is_open & ~is_below, middle, last)
+        return first
+
+
+@dataclass(frozen=True)
 class Scatter(Op):
     """Joins the elements of the argument along an axis by places of the same shape; `size` of them in the result.
 

@@ -51,11 +51,16 @@ def of_edges(m, x):
         torch.bucketize(x[:, :4], m.edges[0], right=True).float(),
         torch.searchsorted(inner, torch.sigmoid(x[:, :4]).contiguous(), right=True).float(),
         m.edges[0][torch.bucketize(x[:, :2], m.edges[0]) - 1],
+        torch.bucketize(x, m.many[0]).float(),
+        torch.searchsorted(m.lines, x[:, :6].T.contiguous(), right=True).T.float(),
+        torch.searchsorted(m.many[0].double(), x[:, 0].double()).float(),
     )
 
 
 def test_places_between_edges_are_captured_and_negative_ones_count_from_the_end():
-    assert_same(of_edges, [block("x", 10)], (4, 4, 4, 2), edges=torch.tensor([[-1.0, -0.25, 0.5, 0.75, 2.0]]))
+    many, lines = (torch.randn(n, 300, generator=torch.Generator().manual_seed(n)).sort(1).values for n in (1, 6))
+    edges = torch.tensor([[-1.0, -0.25, 0.5, 0.75, 2.0]])
+    assert_same(of_edges, [block("x", 10)], (4, 4, 4, 2, 10, 6, 1), edges=edges, many=many, lines=lines)
 
 
 def test_a_spline_flow_is_captured():

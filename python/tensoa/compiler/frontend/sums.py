@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tensoa.compiler import build
+from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontend.lowering import Context, dims_of, lowers
 from tensoa.compiler.frontend.movement import one_axis, padded, tidy
-from tensoa.compiler.frontend.places import taken_along
+from tensoa.compiler.frontend.places import in_axis
 from tensoa.compiler.frontend.values import (
     Value,
     apply,
@@ -387,10 +388,13 @@ def searchsorted(
     return _edges_below(context, x, edges, right or side == "right")
 
 
+_FEW_EDGES = 128  # that a CPU counts in less time than it searches
+
+
 def _edges_below(context: Context, x: Value, edges: Value, right: bool) -> Value:
-    """How many edges are below; NaN is above all. Edges in an order that is not known are searched as torch does."""
-    if not are_in_order(edges):
-        return cast(_bisected(context, x, edges, right), context.dtype)
+    """How many edges are below; NaN is above all. A few edges whose order is known are counted."""
+    if edges.size(-1) > _FEW_EDGES or not are_in_order(edges):
+        return cast(_searched(x, edges, right), context.dtype)
     apart, edges = unsqueezed(x, x.rank), unsqueezed(edges, -2) if edges.rank > 1 else edges
     below = apply("not", apply("gt" if right else "ge", edges, apart))
     return cast(reduced("sum", cast(below, INT64), [-1]), context.dtype)
@@ -401,16 +405,8 @@ def are_in_order(edges: Value) -> bool:
     return known is not None and bool((np.diff(known) >= 0).all())
 
 
-def _bisected(context: Context, x: Value, edges: Value, right: bool) -> Value:
-    """Where a binary search ends, step by step."""
-    size = edges.size(-1)
+def _searched(x: Value, edges: Value, right: bool) -> Value:
+    """Among the edges of all, or of each line of x."""
     edges = to_shape(edges, [*(x.factors(dim) for dim in range(x.rank - 1)), edges.factors(edges.rank - 1)])
-    first, last = (to_shape(number(n, INT64), [x.factors(dim) for dim in range(x.rank)]) for n in (0, size))
-    for _ in range(size.bit_length()):
-        middle = apply("shr", apply("add", first, last), number(1, INT64))
-        is_below = apply("not", apply("gt" if right else "ge", taken_along(edges, -1, middle), x))
-        is_open = apply("lt", first, last)
-        after = apply("where", apply("and", is_open, is_below), apply("add", middle, number(1, INT64)), first)
-        last = apply("where", apply("and", is_open, apply("not", is_below)), middle, last)
-        first = after
-    return first
+    edges, x, index = in_axis(edges, -1, x)
+    return tidy(Value(build.lookup(lambda at: ops.Search(at, right), edges.tensor, x.tensor, index), x.groups))

@@ -428,6 +428,31 @@ inline Vec<T, N> gather_of(const T* from, P places, std::int64_t size, int strid
                                                    : nothing<T>();
   return y;
 }
+/// Where a binary search among elements of the row ends; the arguments are those of gather_of().
+template <bool kIsUpper, int N, class T, class X>
+inline Vec<std::int32_t, N> bound_of(const T* from, X x, std::int64_t size, int stride, int step,
+                                     int count) {
+  using Places = Vec<std::int32_t, N>;
+  Places first{}, last = all_of<std::int32_t, N>(static_cast<std::int32_t>(size));
+  for (std::int64_t left = size; left > 0; left /= 2) {
+    const Places middle = (first + last) >> 1, is_open = first < last;
+    const X other = gather_of<T, N>(from, middle, size, stride, step, count);
+    const Places is_above = kIsUpper ? gt_of(other, x) : ge_of(other, x);
+    first = (is_open & ~is_above) ? middle + 1 : first;
+    last = (is_open & is_above) ? middle : last;
+  }
+  return first;
+}
+/// Before the first element that is not below x.
+template <class, int N, class T, class X>
+inline auto lower_bound_of(const T* from, X x, std::int64_t size, int stride, int step, int count) {
+  return bound_of<false, N>(from, x, size, stride, step, count);
+}
+/// Before the first element that is above x.
+template <class, int N, class T, class X>
+inline auto upper_bound_of(const T* from, X x, std::int64_t size, int stride, int step, int count) {
+  return bound_of<true, N>(from, x, size, stride, step, count);
+}
 /// A number of a column as it lies in scratch memory, and back.
 template <class T, class C>
 inline T from_column(C x) {

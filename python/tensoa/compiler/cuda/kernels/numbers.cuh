@@ -328,6 +328,29 @@ template <class T, class M>
 __device__ __forceinline__ T gather_of(const M* from, int64 place, int size, int stride) {
   return is_inside(place, size) ? static_cast<T>(from[place * stride]) : nothing<T>();
 }
+// Where a binary search among elements of the row ends.
+template <bool kIsUpper, class M, class X>
+__device__ __forceinline__ int bound_of(const M* from, X x, int size, int stride) {
+  int first = 0, last = size;
+  while (first < last) {
+    const int middle = (first + last) / 2;
+    const X other = static_cast<X>(from[static_cast<int64>(middle) * stride]);
+    const bool is_above = kIsUpper ? other > x : other >= x;
+    first = is_above ? first : middle + 1;
+    last = is_above ? middle : last;
+  }
+  return first;
+}
+// Before the first element that is not below x.
+template <class, class M, class X>
+__device__ __forceinline__ int lower_bound_of(const M* from, X x, int size, int stride) {
+  return bound_of<false>(from, x, size, stride);
+}
+// Before the first element that is above x.
+template <class, class M, class X>
+__device__ __forceinline__ int upper_bound_of(const M* from, X x, int size, int stride) {
+  return bound_of<true>(from, x, size, stride);
+}
 
 // ---- joinings of two numbers
 
