@@ -42,7 +42,7 @@ def schedule(program: Program) -> tuple[list[Nests], StageMemory]:
     memory = StageMemory(stages)
     found = [nests_of(stage, memory.orders) for stage in stages]
     for nests in found:
-        place(nests, {base_of(tensor) for tensor in memory.kept})
+        place(nests, {base_of(tensor) for tensor in memory.kept}, is_in_place=True)
     return found, memory
 
 

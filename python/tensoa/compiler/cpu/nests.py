@@ -105,9 +105,19 @@ class NestPrinter(Expressions):
             return block_of(width, self.with_constant("kTileRows / kLanes", "vectors", body))
         return block_of(width, self.sum_of_elements(nest, inner, terms, over, fn))
 
-    def term(self, factors: list[tuple[Tensor, Indices]]) -> str:
-        values = [self.value(tensor, index) for tensor, index in factors]
-        return values[0] if len(values) == 1 else f"mul_of({values[0]}, {values[1]})"
+    def term(self, factors: list[tuple[Tensor, Indices]], struct: str, total: str, lanes: tuple[str, str] | None = None) -> str:
+        """The total with a term more. Products of a contract, and squares, which cancel no term, are not rounded before.
+        `lanes`: the condition of those that have a term, and what does not change the total of the others.
+        """
+        (tensor, index), *others = factors
+        is_square = isinstance(tensor.op, ops.Map) and tensor.op.fn == "mul" and tensor.args[0] is tensor.args[1]
+        if struct == "JoinSum" and not others and is_square and tensor not in self.nests.roots:
+            factors = [(tensor.args[0], index)] * 2
+        x, *y = (self.value(tensor, index) for tensor, index in factors)
+        if not y:
+            return f"{struct}::join({f'where_of({lanes[0]}, {x}, {lanes[1]})' if lanes else x}, {total})"
+        made = f"fma_of({x}, {y[0]}, {total})" if tensor.dtype.is_float else f"add_of(mul_of({x}, {y[0]}), {total})"
+        return f"where_of({lanes[0]}, {made}, {total})" if lanes else made
 
     def sum_of_rows(self, nest: Nest, inner: Tensor, terms: list[tuple[Tensor, Indices]], over: list[Loop], fn: str) -> str:
         kind, struct = type_of(inner.dtype), joining(fn, inner.dtype)
@@ -115,7 +125,7 @@ class NestPrinter(Expressions):
         self.along(None)
         each = "UNROLLED for (int v = 0; v < count; ++v)"
         row = "[[maybe_unused]] const int r = v * N;"
-        body = loops_around(over, f"{each} {{ {row} sum[v] = {struct}::join({self.term(terms)}, sum[v]); }}")
+        body = loops_around(over, f"{each} {{ {row} sum[v] = {self.term(terms, struct, 'sum[v]')}; }}")
         last = f"{each} {{ {row} const auto acc = sum[v]; {self.stored(nest, nest.target, self.epilogue(nest), '')} }}"
         head = f"constexpr int count = vectors * kLanes / N; Vec<{kind}, N> sum[count]; {each} sum[v] = {start};"
         return loops_around(nest.loops, f"{head} {body} {last}")
@@ -126,7 +136,7 @@ class NestPrinter(Expressions):
         if nest.loops and self.prefers_outputs(nest, terms, over):
             last = nest.loops[-1]
             self.along(last)
-            body = loops_around(over, f"acc = {struct}::join({self.term(terms)}, acc);")
+            body = loops_around(over, f"acc = {self.term(terms, struct, 'acc')};")
             store = self.stored(nest, nest.target, self.epilogue(nest), self.count)
             if last.size > 1 and nest.target.step(last.name) != 1:
                 store = self.scattered(nest, nest.target, self.epilogue(nest), last)
@@ -135,11 +145,11 @@ class NestPrinter(Expressions):
         if over:
             along = over[-1]
             self.along(along)
-            some = f"where_of(lanes_of<N>() < {along.end} - {along.name}, {self.term(terms)}, {start})"
-            head += loops_around(over[:-1], in_steps(along, f"sum = {struct}::join({some}, sum);"))
+            lanes = f"lanes_of<N>() < {along.end} - {along.name}", start
+            head += loops_around(over[:-1], in_steps(along, f"sum = {self.term(terms, struct, 'sum', lanes)};"))
         else:
             self.along(None)
-            head += f"sum = {struct}::join(sum, where_of(lanes_of<N>() < 1, {self.term(terms)}, {start}));"
+            head += f"sum = {self.term(terms, struct, 'sum', ('lanes_of<N>() < 1', start))};"
         self.along(None)
         total = f"const auto acc = all_of<{kind}, N>(joined_lanes<{struct}>(sum));"
         return loops_around(nest.loops, f"{head} {total} {self.stored(nest, nest.target, self.epilogue(nest), '1')}")
@@ -150,7 +160,7 @@ class NestPrinter(Expressions):
             return False
         self.reads = []
         self.along(nest.loops[-1])
-        self.term(terms)
+        self.term(terms, "", "")
         is_dense = all(one.offset >= 0 and one.step(self.vector) in (0, 1) for one in self.reads)
         terms_count = over[-1].size if over else 1
         return is_dense or terms_count < self.target.short_sum

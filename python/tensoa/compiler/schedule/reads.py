@@ -44,3 +44,10 @@ def leaves(tensor: Tensor, index: Indices, roots: Roots, is_top: bool = True) ->
         x = tensor.args[0]
         here = [Linear() if one is None else applied(one, index) for one in tensor.op.index]
         yield through(x, [None if isinstance(size, str) else one for one, size in zip(here, x.shape)])
+
+
+def has_lookup(tensor: Tensor, roots: Roots, is_top: bool = True) -> bool:
+    """Whether an expression reads elements that only the data knows."""
+    if tensor in roots and not is_top:
+        return False
+    return isinstance(tensor.op, ops.Lookup) or any(has_lookup(arg, roots, False) for arg in tensor.args)
