@@ -32,6 +32,7 @@ from tensoa.errors import InputError  # noqa: E402
 TREES = ("XGBoost", "LightGBM", "CatBoost", "scikit-learn", "ONNX trees", "TMVA BDT", "conifer")
 COMPARED = 37  # rows, which no axis of a model has by chance
 ROWS = (1, 16, 1000)
+UNTIMED = 3  # calls before: the first two of ONNX Runtime ask the kernel for memory
 TURNS, SHORTEST, LONGEST = 9, 2e-3, 12.0  # of a round of calls in seconds; of all rounds of a number of rows
 MOST_SECONDS, MOST_MEMORY = 15.0, 8.0  # of one call that is timed, in GiB
 TOLERANCE = {True: 1e-6, False: 1e-4}  # of trees, of networks: ||a - b|| / ||b|| of a column
@@ -181,9 +182,7 @@ def times(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Microseconds of a call, processor time, median of rounds in turns."""
     number, first = {}, {}
     for name, call in calls.items():
-        first[name] = seconds_of(call, 1)
-        if first[name] < SHORTEST:  # else the first call does not count much
-            first[name] = max(seconds_of(call, 1), 1e-7)
+        first[name] = max(min(seconds_of(call, 1) for _ in range(UNTIMED)), 1e-7)
         number[name] = max(1, int(SHORTEST / first[name]))
     turns = max(1, min(TURNS, int(LONGEST / sum(max(SHORTEST, one) for one in first.values()))))
     found: dict[str, list[float]] = {name: [] for name in calls}

@@ -155,7 +155,9 @@ def main() -> int:
         said = found.get("refused") or found.get("not_compared") or f"{found['kind']}, error {found['error']:.0e}"
         print(f"{case.name}: {'right' if found['is_right'] else 'FAILED'}, {found['seconds']} s, {said}", flush=True)
         results["models"][case.name] = found
+        versions = results.get("about", {}).get("versions", {})  # of the runtimes that others had, too
         results["about"] = page.machine()
+        results["about"]["versions"] = versions | results["about"]["versions"]
         options.results.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     if results["models"]:
         options.page.write_text(page.text(listed, results, BUDGET))
