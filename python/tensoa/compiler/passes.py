@@ -91,9 +91,10 @@ def is_selection(tensor: Tensor) -> bool:
     if not isinstance(tensor.op, ops.Gather) or not isinstance(tensor.args[1].op, ops.Sort):
         return False
     (x, places), order = tensor.args, tensor.args[1].op
+    if x is not places.args[0] or not isinstance(x.shape[order.axis], str):
+        return False
     index = tuple(None if i == order.axis else axis(i) for i in range(len(x.shape)))
-    is_along_rows = isinstance(x.shape[order.axis], str)
-    return is_along_rows and x is places.args[0] and _same_but_ones(tensor.op.index, index, places.shape)
+    return _same_but_ones(tensor.op.index, index, places.shape)
 
 
 def _same_but_ones(index: Sequence[Affine | None], other: Sequence[Affine | None], shape: Shape) -> bool:

@@ -63,3 +63,9 @@ def test_layers_of_gathered_rows_are_made_for_each_row_of_the_source(outputs, ri
     program = passed(build.contract(gathered, weight, "nk", right, out))
     (gather,) = (tensor for tensor in program.tensors() if is_row_gather(tensor))
     assert isinstance(gather.args[0].op, ops.Contract) and gather.args[0].rows == ("nodes",)
+
+
+def test_an_order_of_other_numbers_reads_a_table_of_one_axis():
+    table = build.constant(np.arange(WIDTH), FLOAT32)
+    order = build.sort(X, 1, WIDTH, True)
+    passed(build.gather(table, order, [None]))
