@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise functions: what each means and its C++, one line each.
+"""Elementwise functions: what each means in NumPy, one line each.
 
 Types: a function takes floats, integers or truth values as its row says; all arguments have one dtype (but the condition of
 `where`), and the result has it, too, or is a truth value. Integers wrap around as their dtype does. What C++ leaves undefined
@@ -27,16 +27,18 @@ def kind_of(dtype: DType) -> str:
 
 @dataclass(frozen=True)
 class Function:
-    """In C++ it is NAME_of(x, y, z) of vectors (cpu/kernels/numbers.hpp), or the expression `cpp` of x, y, z."""
-
     name: str
     arity: int
     takes: tuple[str, ...]  # kinds of dtypes
     numpy: Callable[..., Array]  # of arrays of the dtype itself
-    cpp: str = ""
     is_truth: bool = False  # the result is a truth value
     is_cheap: bool = False  # as cheap to compute twice as to store and load
     is_exact: bool = True  # rounded once: every implementation gives the same bits
+
+    @property
+    def cpp(self) -> str:
+        """The call of x, y, z in C++ (cpu/kernels/numbers.hpp, cuda/kernels/numbers.cuh)."""
+        return f"{self.name}_of({', '.join('xyz'[: self.arity])})"
 
 
 def _by_element(function: Callable[..., float]) -> Callable[..., Array]:
@@ -92,8 +94,8 @@ def _sign(x: Array) -> Array:
 FUNCTIONS: dict[str, Function] = {}
 
 
-def _add(name: str, arity: int, takes: tuple[str, ...], numpy: Callable[..., Array], cpp: str = "", **more: bool) -> None:
-    FUNCTIONS[name] = Function(name, arity, takes, numpy, cpp or f"{name}_of({', '.join('xyz'[:arity])})", **more)
+def _add(name: str, arity: int, takes: tuple[str, ...], numpy: Callable[..., Array], **more: bool) -> None:
+    FUNCTIONS[name] = Function(name, arity, takes, numpy, **more)
 
 
 _NUMBERS = (FLOATS, INTEGERS)

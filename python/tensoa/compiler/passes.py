@@ -170,7 +170,7 @@ class Softmax(NamedTuple):
         return self.reference is not self.largest
 
 
-def softmax_of(tensor: Tensor) -> Softmax | None:
+def as_softmax(tensor: Tensor) -> Softmax | None:
     """The weights of a softmax, before they are divided by their sum."""
     off = tensor.args[0] if _is_map(tensor, "exp") else tensor
     if not _is_map(off, "sub") or not isinstance(off.args[1].op, ops.View):
@@ -205,7 +205,7 @@ def divide_later(tensor: Tensor) -> Tensor | None:
         if not _is_map(share, "div") or not isinstance(share.args[1].op, ops.View):
             continue
         weight, total = share.args[0], share.args[1].args[0]
-        soft = softmax_of(weight)
+        soft = as_softmax(weight)
         if soft is None or not isinstance(soft.largest.op, ops.Reduce) or not joined_rows(soft.largest):
             continue
         sum_ = build.reduce("sum", weight, soft.largest.op.axes)

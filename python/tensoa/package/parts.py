@@ -26,7 +26,7 @@ from tensoa.command import step
 from tensoa.compiler import cpu, routes
 from tensoa.compiler.cpu.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontend.follow import Tensor
+from tensoa.compiler.frontend.follow import Planes
 from tensoa.compiler.frontend.graph import Graph
 from tensoa.compiler.parts import Limits, Part, Partition, name_of
 from tensoa.package.fused import FOLDER, Files, cuda_files
@@ -237,7 +237,7 @@ def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Bind
     return Partitioned(module, list(graph.constants.values()), binding)
 
 
-def _as_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Tensor) -> torch.fx.Node:
+def _as_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Planes) -> torch.fx.Node:
     others = [dim for dim in range(len(tensor.shape)) if dim != tensor.axis]
     node = made.call_function(aten.permute.default, (node, [*others, tensor.axis]))
     if len(others) == 1:
@@ -245,7 +245,7 @@ def _as_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Tensor) -> tor
     return made.call_function(aten.reshape.default, (node, [tensor.planes, -1]))
 
 
-def _from_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Tensor) -> torch.fx.Node:
+def _from_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Planes) -> torch.fx.Node:
     others = [dim for dim in range(len(tensor.shape)) if dim != tensor.axis]
     if len(others) != 1:
         node = made.call_function(aten.reshape.default, (node, [*(tensor.shape[dim] for dim in others), -1]))

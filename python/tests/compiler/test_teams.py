@@ -6,13 +6,14 @@ import itertools
 
 import pytest
 
-from tensoa.compiler.schedule.teams import Reason, of_block, of_warps, team_bytes
+from tensoa.compiler.schedule.teams import TeamReason, of_block, of_warps, team_bytes
 
 MEMORY = 99 * 1024
 
 
 @pytest.mark.parametrize(
-    "row_bytes, rows, reason", [(64, 32, Reason.MANY), (576, 32, Reason.MANY), (1152, 16, Reason.WIDE), (4800, 8, Reason.WIDE)]
+    "row_bytes, rows, reason",
+    [(64, 32, TeamReason.MANY), (576, 32, TeamReason.MANY), (1152, 16, TeamReason.WIDE), (4800, 8, TeamReason.WIDE)],
 )
 def test_wide_rows_are_shared_by_lanes(row_bytes, rows, reason):
     team = of_warps(row_bytes, 0, 256, MEMORY)
@@ -38,7 +39,7 @@ def test_fragments_of_tensor_cores_lie_in_different_banks(row_bytes):
     assert len(banks) == 32
 
 
-@pytest.mark.parametrize("is_one, reason", [(True, Reason.ONCE), (False, Reason.FEW)])
+@pytest.mark.parametrize("is_one, reason", [(True, TeamReason.ONCE), (False, TeamReason.FEW)])
 def test_a_block_is_a_team_with_rows_one_behind_the_other(is_one, reason):
     team = of_block(4, 128, is_one)
     assert not team.is_warp and (team.rows, team.threads, team.groups, team.reason) == (4, 128, 1, reason)

@@ -14,7 +14,7 @@ from tensoa.compiler.cpu.target import X86_64, Target
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.printing import Place, joined
 from tensoa.compiler.program import Program
-from tensoa.compiler.schedule.addresses import base_of, pitch_of, width_of
+from tensoa.compiler.schedule.addresses import base_of, buffer_pitch, width_of
 from tensoa.compiler.schedule.memory import place
 from tensoa.compiler.schedule.nests import ItemLoop, Nests, StreamLoop, UnitLoop, nests_of
 from tensoa.compiler.schedule.stages import ONE, stages_of, symbol_of
@@ -109,7 +109,7 @@ def _add(
         is_kept = root in memory.kept and root not in printer.nests_from_rows()
         if is_kept:
             start = f"reinterpret_cast<{kind}*>(row_at<char>(kept[{arguments.name('k', memory.kept[root])}], first))"
-            pitch = pitch_of(root) * 4 // width_of(root.dtype)
+            pitch = buffer_pitch(root) * 4 // width_of(root.dtype)
         else:
             start = f"reinterpret_cast<{kind}*>(s + {buffer.offset}{' * kTileRows' if is_tile else ''})"
             pitch = row_bytes // width_of(root.dtype)
@@ -200,7 +200,7 @@ def _run(tile: tuple[str, str], few: tuple[str, str], rows: str, target: Target,
         least = "static_cast<int>(std::min<std::int64_t>(left, 4))"
     return f"""  for (std::int64_t first = 0, all_rows = {rows}; first < all_rows;) {{
     const std::int64_t left = all_rows - first;
-    const bool is_tile = left > {target.few};
+    const bool is_tile = left > {target.most_few};
     const int n = is_tile ? static_cast<int>(std::min<std::int64_t>(left, kTileRows)) : {least};
     if (is_tile) {{ {tiles} }}
     else {{ {some} }}
@@ -222,7 +222,7 @@ def _interface(program: Program, memory: StageMemory, row_bytes: int, common_byt
         lines.append(f"  [[maybe_unused]] Memory {name}[{max(1, len(found))}];")
         for tensor, i in found.items():
             lines.append(
-                f"  {name}[{i}] = {{slot{memory.slot_of[name, tensor]}, {pitch_of(tensor)}, {rows(symbol_of(tensor))}}};"
+                f"  {name}[{i}] = {{slot{memory.slot_of[name, tensor]}, {buffer_pitch(tensor)}, {rows(symbol_of(tensor))}}};"
             )
     api = 'extern "C" [[gnu::visibility("default")]]'
     return "\n".join(

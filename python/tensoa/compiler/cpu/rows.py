@@ -18,11 +18,11 @@ from tensoa.compiler.schedule.addresses import (
     Indices,
     Linear,
     base_of,
+    buffer_pitch,
     elements_of,
     far_source,
     flat,
     index_of,
-    pitch_of,
     row_major,
     strides_of,
     variable,
@@ -51,7 +51,7 @@ class StageMemory:
         last = {x: i for i, one in enumerate(stages) for x in [*one.stored, *one.read]}
         symbols = list(dict.fromkeys(symbol_of(x) for x in first))
         lives = [
-            Life((name, x), (symbols.index(symbol_of(x)), pitch_of(x)), first[x], last[x])
+            Life((name, x), (symbols.index(symbol_of(x)), buffer_pitch(x)), first[x], last[x])
             for name, found in (("memory", self.shared), ("kept", self.kept)) for x in found
         ]  # fmt: skip
         slots = Slots(lives)

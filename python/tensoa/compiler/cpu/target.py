@@ -10,7 +10,7 @@ class Target:
     """Sizes of the code that is written, and limits of what is compiled. The widths of vectors are in the kernels."""
 
     tile: int = 48  # rows of the layout whose vectors are rows
-    few: int = 8  # rows up to which the layout whose vectors are elements is faster
+    most_few: int = 8  # rows up to which the layout whose vectors are elements is faster
     short_sum: int = 16  # terms of a sum below which lanes are not summed across
     sorted_at_once: int = 32  # elements of a sort that rows are sorted together by
     special_nests: int = 24  # up to which a stage is compiled for each number of rows at a time

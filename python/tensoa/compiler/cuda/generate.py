@@ -14,7 +14,7 @@ from tensoa.compiler.cuda.item_form import ItemForm, items_form
 from tensoa.compiler.cuda.kernel_texts import KernelText, printed
 from tensoa.compiler.cuda.memory import Memory, begins_with_zeros, pitch_of
 from tensoa.compiler.cuda.nvrtc import INSTRUCTIONS
-from tensoa.compiler.cuda.products import items_of, operand_of
+from tensoa.compiler.cuda.products import item_count, operand_of
 from tensoa.compiler.cuda.program import LIMITS, BufferEntry, CudaKernels, Generated, KernelEntry, Launch, Params, Zero
 from tensoa.compiler.cuda.stream_lanes import BLOCKS_OF_ONE, BLOCKS_OF_TWO, LANES_OF_ROWS, exchanged_bytes, rows_of_team
 from tensoa.compiler.cuda.streams import StreamPrinter
@@ -29,7 +29,7 @@ from tensoa.compiler.same_bits import depends_on_order, with_the_same_bits
 from tensoa.compiler.schedule.addresses import elements_of, width_of
 from tensoa.compiler.schedule.nests import Nests
 from tensoa.compiler.schedule.stages import ONE, symbol_of
-from tensoa.compiler.schedule.teams import Reason, Team, of_block, of_warps, team_bytes
+from tensoa.compiler.schedule.teams import Team, TeamReason, of_block, of_warps, team_bytes
 from tensoa.compiler.schedule.words import describe
 from tensoa.compiler.selected import selected
 from tensoa.compiler.tensors import Tensor
@@ -188,7 +188,7 @@ class _Kernel:
         """None where rows do not repeat, or are keys, of which there are many then; where not even a warp has room for its
         rows, or where it would be too much code.
         """
-        if self.few.team.reason is Reason.ONCE or any(one.symbol == self.nests.stage.rows for one in self.streams):
+        if self.few.team.reason is TeamReason.ONCE or any(one.symbol == self.nests.stage.rows for one in self.streams):
             return None
         self.memory.place(self.nests, lambda nest: operand_of(nest, self.nests.roots, self.target))
         team = of_warps(self.nests.bytes, self.common, self.few.team.threads, self.target.warps_bytes)
@@ -205,7 +205,7 @@ class _Kernel:
 
     def _rows(self, most: int) -> int:
         """Of a block: as few as fill the tiles of its largest product and give its threads work; then blocks are many."""
-        items = max((found for nest in self.nests.all_nests if (found := items_of(nest)) is not None), default=None)
+        items = max((found for nest in self.nests.all_nests if (found := item_count(nest)) is not None), default=None)
         rows, target = 1, self.target
         while rows < target.tile and (rows * most < target.elements or (items is not None and rows * items < target.tile)):
             rows *= 2
@@ -300,7 +300,7 @@ __syncwarp();
     def entry(self, name: str) -> KernelEntry:
         team, shared = self.few.team, self.few.shared_bytes + self._near_bytes
         if not self.has_many:
-            return KernelEntry(name, team.threads, shared, _ONE_BLOCK if team.reason is Reason.ONCE else team.rows, 0)
+            return KernelEntry(name, team.threads, shared, _ONE_BLOCK if team.reason is TeamReason.ONCE else team.rows, 0)
         return KernelEntry(name, team.threads, max(shared, self._many_bytes), team.rows, self._blocks)
 
     @property

@@ -38,7 +38,7 @@ class Product:
     bias: Array
 
 
-def items_of(nest: Nest) -> int | None:
+def item_count(nest: Nest) -> int | None:
     """How many items a row has, of a nest that may be a product with constant weights."""
     inner = nest.inner
     if inner is None or not isinstance(inner.op, ops.Contract) or inner.dtype.name != "float32":
@@ -52,7 +52,7 @@ def items_of(nest: Nest) -> int | None:
 
 def operand_of(nest: Nest, roots: Roots, target: Target) -> Tensor | None:
     """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers."""
-    if items_of(nest) != 1 or nest.inner is None:
+    if item_count(nest) != 1 or nest.inner is None:
         return None
     (x,) = [arg for arg in nest.inner.args if not is_constant(arg)]
     (weight,) = [arg for arg in nest.inner.args if is_constant(arg)]

@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.frontend.lowering import LOWERINGS, Context, calculated, dtype_of, fixed_number, lowers
 from tensoa.compiler.frontend.values import Value, apply, cast, number, to_shape
 from tensoa.compiler.functions import FUNCTIONS, INTEGERS, kind_of
 from tensoa.dtypes import BOOL, DType
 
-#: torch's name -> ours, of functions that calculate in the dtype of the result.
+#: torch's name -> ours, of functions that calculate in the dtype of the result; some have a lowering of their own below.
 ARITHMETIC = {
-    **{name: name for name, function in FUNCTIONS.items() if not function.is_truth and name not in ("div", "fmod", "where")},
+    **{name: name for name, function in FUNCTIONS.items() if not function.is_truth and hasattr(torch.ops.aten, name)},
     "bitwise_not": "not", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "__lshift__": "shl",
-    "__rshift__": "shr", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "fmod": "fmod",
+    "__rshift__": "shr", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr",
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 #: What functions of numbers are of truth values.
@@ -47,7 +49,6 @@ def _logical(fn: str) -> Callable[..., Value]:
 LOWERINGS.update({name: _arithmetic(fn) for name, fn in ARITHMETIC.items()})
 LOWERINGS.update({name: _comparison(name) for name in COMPARISONS})
 LOWERINGS.update({name: _logical(fn) for name, fn in LOGICAL.items()})
-del LOWERINGS["pow"], LOWERINGS["round"]
 
 
 @lowers("div")

@@ -17,15 +17,14 @@ from tensoa.compiler.frontend.graph import Graph
 from tensoa.compiler.frontend.lowering import Context, calculated, dtype_of
 from tensoa.compiler.frontend.values import Factors, Masked, Value, cast, permuted, reshaped, to_shape, value_of
 from tensoa.compiler.program import Output, Program
-from tensoa.compiler.tensors import Tensor as Typed
-from tensoa.compiler.tensors import in_order, made_by
+from tensoa.compiler.tensors import Tensor, in_order, made_by
 from tensoa.dtypes import DTYPES
 
 Node = torch.fx.Node
 
 
 @dataclass
-class Tensor:
+class Planes:
     """A tensor between torch and a part: planes [of one row, rows] in the order of its dimensions without that of the rows."""
 
     node: Node
@@ -56,7 +55,7 @@ class Follower:
         self.verified = verified
         self.capture = Capture(graph)
         self.env = self.capture.values
-        self.known: dict[Typed, bool] = {}
+        self.known: dict[Tensor, bool] = {}
 
     def argument(self, node: Node) -> Any:
         """An argument of the graph. Raises NotFused."""
@@ -71,13 +70,13 @@ class Follower:
         """Whether a value depends on the data."""
         return any(map(self.depends, _tensors(value)))
 
-    def depends(self, tensor: Typed) -> bool:
+    def depends(self, tensor: Tensor) -> bool:
         """Whether it is made of columns, or of the number of rows."""
         for one in in_order(tensor) if tensor not in self.known else ():
             self.known[one] = isinstance(one.op, ops.Column) or bool(one.rows) or any(self.known[arg] for arg in one.args)
         return self.known[tensor]
 
-    def tensor(self, node: Node) -> Tensor | None:
+    def tensor(self, node: Node) -> Planes | None:
         """What a node gives, as planes; None where its rows do not lie side by side."""
         try:
             shape = Context(node, self.capture.symbols).shape()
@@ -88,9 +87,9 @@ class Follower:
         if len(axes) != 1 or len(shape[axes[0]]) != 1:
             return None
         sizes = tuple(1 if i == axes[0] or not factors else int(factors[0]) for i, factors in enumerate(shape))
-        return Tensor(node, axes[0], sizes, self.capture.rows.index(str(shape[axes[0]][0])), dtype.name)
+        return Planes(node, axes[0], sizes, self.capture.rows.index(str(shape[axes[0]][0])), dtype.name)
 
-    def read(self, tensor: Tensor, block: int) -> Value:
+    def read(self, tensor: Planes, block: int) -> Value:
         """The value of a tensor that torch has made, as an input block."""
         rows = self.capture.rows[tensor.domain]
         dtype = DTYPES[tensor.dtype]
@@ -105,7 +104,7 @@ class Follower:
         tensors = in_order(*(tensor for value in values for tensor in _tensors(value)))
         return {self.capture.rows.index(symbol) for tensor in tensors for symbol in tensor.rows}
 
-    def program(self, outputs: Sequence[Tensor], first: int, nodes: Sequence[Node]) -> Program:
+    def program(self, outputs: Sequence[Planes], first: int, nodes: Sequence[Node]) -> Program:
         """That of a part of these nodes; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
         made = [self._output(tensor, first + i) for i, tensor in enumerate(outputs)]
         try:
@@ -130,10 +129,10 @@ class Follower:
                 most, reason = middle, str(found)
         return (made[least][0] if least < len(made) else nodes[-1]), reason
 
-    def _result(self, node: Node) -> Tensor | None:
+    def _result(self, node: Node) -> Planes | None:
         return self.tensor(node) if isinstance(self.env[node], Value) else None
 
-    def _output(self, tensor: Tensor, block: int) -> Output:
+    def _output(self, tensor: Planes, block: int) -> Output:
         rows = self.capture.rows[tensor.domain]
         try:
             with surprises_as_not_fused():
@@ -147,14 +146,14 @@ class Follower:
             raise NodeNotFusedError(tensor.node, str(reason)) from reason
 
 
-def _factors(tensor: Tensor, rows: str, others: Sequence[int]) -> list[Factors]:
+def _factors(tensor: Planes, rows: str, others: Sequence[int]) -> list[Factors]:
     """The shape with the rows first, and then the other dimensions."""
     found = list[Factors]([[rows]])
     found += [[tensor.shape[dim]] if tensor.shape[dim] > 1 else [] for dim in others]
     return found
 
 
-def _tensors(value: Any) -> list[Typed]:
+def _tensors(value: Any) -> list[Tensor]:
     """What a value of a node is made of."""
     if isinstance(value, (list, tuple)):
         return [tensor for one in value for tensor in _tensors(one)]

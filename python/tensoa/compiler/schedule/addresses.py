@@ -116,6 +116,6 @@ def elements_of(tensor: Tensor) -> int:
     return math.prod(tensor.inner)
 
 
-def pitch_of(tensor: Tensor) -> int:
+def buffer_pitch(tensor: Tensor) -> int:
     """Floats from row to row of memory between stages."""
     return -(-elements_of(tensor) // 16) * 16 * width_of(tensor.dtype) // 4

@@ -48,7 +48,7 @@ LANES = Room((4, 2, 1), 2048, True)
 
 
 @dataclass
-class Group:
+class StreamGroup:
     """Streams over the same rows, none of which needs another one; `online`: those that are made as their largest is found."""
 
     symbol: str
@@ -76,13 +76,13 @@ class Order:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.before: dict[Tensor, int] = {}
-        self.groups: dict[tuple[int, str], Group] = {}
+        self.groups: dict[tuple[int, str], StreamGroup] = {}
         for value in stage.values:
             found = self.joined(value)
             self.before[value] = self.passes(value, found)
             if self.is_made(value):
                 key = self.before[value], symbol_of_keys(value)
-                group = self.groups.setdefault(key, Group(key[1]))
+                group = self.groups.setdefault(key, StreamGroup(key[1]))
                 group.streams.append(value)
                 if found is not None:
                     group.online[value] = found
@@ -111,11 +111,11 @@ class Order:
         is_ready = all(self.after(arg) <= self.before[found.softmax.largest] for arg in others)
         return found if is_ready else None
 
-    def group_of(self, stream: Tensor) -> Group:
+    def group_of(self, stream: Tensor) -> StreamGroup:
         return self.groups[self.before[stream], symbol_of_keys(stream)]
 
 
-def body_of(group: Group, stage: Stage, rooms: Sequence[Room]) -> Body:
+def body_of(group: StreamGroup, stage: Stage, rooms: Sequence[Room]) -> Body:
     """In the largest blocks that the first of `rooms` with room for one holds; else in the least that the last one has."""
     for room in rooms:
         for size in room.sizes:
@@ -125,7 +125,7 @@ def body_of(group: Group, stage: Stage, rooms: Sequence[Room]) -> Body:
     return body
 
 
-def _body(group: Group, stage: Stage, size: BlockSize, room: Room) -> Body:
+def _body(group: StreamGroup, stage: Stage, size: BlockSize, room: Room) -> Body:
     scales = {found.softmax.largest: rescaling(found.softmax) for found in group.online.values()}
     results, leaves, factors = {}, dict[Tensor, None](), {}
     blocks = Blocks(size)

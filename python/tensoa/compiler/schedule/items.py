@@ -46,7 +46,7 @@ def of_item(shape: Shape, axes: Axes, symbol: str) -> Shape:
 
 
 @dataclass
-class Group:
+class ItemGroup:
     """`sizes`: of the axes of items; `axes`: of each target; `stage`: the inner one, of items; `made`: each target there."""
 
     sizes: tuple[int, ...]
@@ -260,12 +260,12 @@ def _renumbered(one: Affine, kept: Sequence[int]) -> Affine:
     return affine(one.offset, *((kept.index(place), factor) for place, factor in one.terms))
 
 
-def grouped(stage: Stage, without: Collection[Tensor] = ()) -> tuple[Stage, list[Group]]:
+def grouped(stage: Stage, without: Collection[Tensor] = ()) -> tuple[Stage, list[ItemGroup]]:
     """The stage with what is read of its groups as values that these make, and the groups in their order."""
     finder = Finder(stage, without)
-    groups: dict[tuple[int, tuple[int, ...]], Group] = {}
+    groups: dict[tuple[int, tuple[int, ...]], ItemGroup] = {}
     for value in finder.axes:
-        groups.setdefault(finder.key(value), Group(finder.key(value)[1])).values.append(value)
+        groups.setdefault(finder.key(value), ItemGroup(finder.key(value)[1])).values.append(value)
     targets = _targets(finder)
     for key, group in groups.items():
         inner = _Inner(finder, key)
@@ -308,7 +308,7 @@ def _values(targets: Collection[Tensor]) -> list[Tensor]:
     return list(done)
 
 
-def _outer(stage: Stage, finder: Finder, groups: Sequence[Group], targets: set[Tensor]) -> Stage:
+def _outer(stage: Stage, finder: Finder, groups: Sequence[ItemGroup], targets: set[Tensor]) -> Stage:
     leaves = list(dict.fromkeys(leaf for group in groups for leaf in group.leaves))
     needed: dict[Tensor, None] = {}
 

@@ -15,8 +15,8 @@ from tensoa.compiler.interpret import constant_value
 from tensoa.compiler.operations import axis, is_constant
 from tensoa.compiler.passes import is_row_gather, is_selection, joined_rows
 from tensoa.compiler.schedule import items
-from tensoa.compiler.schedule.addresses import Linear, base_of, flat, pitch_of, row_major, variable, width_of
-from tensoa.compiler.schedule.bodies import CACHE, Group, Order, Room, body_of
+from tensoa.compiler.schedule.addresses import Linear, base_of, buffer_pitch, flat, row_major, variable, width_of
+from tensoa.compiler.schedule.bodies import CACHE, Order, Room, StreamGroup, body_of
 from tensoa.compiler.schedule.reads import leaves
 from tensoa.compiler.schedule.roots import Reason, Roots, roots_of
 from tensoa.compiler.schedule.stages import Stage, users_of
@@ -122,7 +122,7 @@ class StreamLoop:
 class ItemLoop:
     """A loop over the items of some rows: one of `nests` for each target of the group, whose values `inner` has."""
 
-    group: items.Group
+    group: items.ItemGroup
     inner: "Nests"
     roots: Roots
     nests: list[Nest] = field(default_factory=list)
@@ -230,7 +230,7 @@ def loops_over(tensor: Tensor, order: tuple[int, ...]) -> tuple[tuple[Loop, ...]
 
 
 def nests_of(
-    stage: Stage, orders: Orders, groups: Sequence[items.Group] = (), rooms: Sequence[Room] = (CACHE,)
+    stage: Stage, orders: Orders, groups: Sequence[items.ItemGroup] = (), rooms: Sequence[Room] = (CACHE,)
 ) -> Nests:  # fmt: skip
     """The loop nests of a stage. `orders`: of the axes of what is in memory between stages; this stage adds its own. `groups`:
     of items of its rows. `rooms`: where the values of blocks of keys may lie.
@@ -276,7 +276,7 @@ def _nests(found: Nests, root: Tensor, orders: Orders, homes: Homes, stage: Stag
     return [_nest(found, root, found.roots.reasons[root], buffer, homes.get(root))]
 
 
-def _items(found: Nests, group: items.Group, orders: Orders, homes: Homes) -> ItemLoop:
+def _items(found: Nests, group: items.ItemGroup, orders: Orders, homes: Homes) -> ItemLoop:
     """The loop of a group, and what it writes."""
     loop = ItemLoop(group, nests_of(group.stage, {}), found.roots)
     read = tuple(dict.fromkeys(leaf if leaf in found.roots else base_of(leaf) for leaf in group.leaves))
@@ -287,7 +287,7 @@ def _items(found: Nests, group: items.Group, orders: Orders, homes: Homes) -> It
     return loop
 
 
-def _stream(found: Nests, group: Group, orders: Orders, rooms: Sequence[Room]) -> StreamLoop:
+def _stream(found: Nests, group: StreamGroup, orders: Orders, rooms: Sequence[Room]) -> StreamLoop:
     """The nests of a block. What it reads of its own row has its nests before."""
     body = body_of(group, found.stage, rooms)
     own = [root for root in body.roots.reasons if root not in body.stage.earlier]
@@ -331,7 +331,7 @@ def keys_buffer(keys: Tensor, orders: Orders) -> Buffer:
     inner = orders.get(x, fixed_axes(x))
     if isinstance(x.op, ops.Column):
         return Buffer(keys, (*inner, place), is_common=True)
-    return Buffer(keys, (place, *inner), is_common=True, pitch=pitch_of(x) * 4 // width_of(x.dtype))
+    return Buffer(keys, (place, *inner), is_common=True, pitch=buffer_pitch(x) * 4 // width_of(x.dtype))
 
 
 def _nest(found: Nests, root: Tensor, reason: Reason, buffer: Buffer, home: tuple[Tensor, int] | None) -> Nest:

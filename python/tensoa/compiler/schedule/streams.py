@@ -15,7 +15,7 @@ from tensoa.compiler import build
 from tensoa.compiler import operations as ops
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.operations import Affine, axis
-from tensoa.compiler.passes import Softmax, is_row_gather, joined_rows, softmax_of
+from tensoa.compiler.passes import Softmax, as_softmax, is_row_gather, joined_rows
 from tensoa.compiler.program import rebuilt
 from tensoa.compiler.schedule.addresses import base_of
 from tensoa.compiler.tensors import BlockSize, Op, Shape, Tensor, in_order, make, need
@@ -206,7 +206,7 @@ def online(stream: Tensor) -> Online | None:
     else:
         return None
     for weight, to in zip(stream.args, places):
-        soft, others = softmax_of(weight), [arg for arg in stream.args if arg is not weight]
+        soft, others = as_softmax(weight), [arg for arg in stream.args if arg is not weight]
         if soft is None or not isinstance(weight.op, ops.Map) or weight.op.fn != "exp":
             continue
         if len(stream.args) != len(others) + 1 or any(soft.largest in in_order(other) for other in others):

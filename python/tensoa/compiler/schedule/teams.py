@@ -8,7 +8,7 @@ from enum import Enum
 WARP = 32  # threads
 
 
-class Reason(Enum):
+class TeamReason(Enum):
     """Why a team is as it is."""
 
     ONCE = "it is calculated once"
@@ -31,7 +31,7 @@ class Team:
     count: int
     element_step: int
     row_step: int
-    reason: Reason
+    reason: TeamReason
 
     @property
     def groups(self) -> int:
@@ -45,12 +45,12 @@ class Team:
 
 def of_block(rows: int, threads: int, is_one: bool) -> Team:
     """The team that a block of threads is."""
-    return Team(rows, threads, 1, 1, 0, Reason.ONCE if is_one else Reason.FEW)
+    return Team(rows, threads, 1, 1, 0, TeamReason.ONCE if is_one else TeamReason.FEW)
 
 
 def of_lane() -> Team:
     """A thread with rows and keys of its own."""
-    return Team(1, 1, 1, 1, 0, Reason.LANE)
+    return Team(1, 1, 1, 1, 0, TeamReason.LANE)
 
 
 def of_warps(row_bytes: int, common_bytes: int, threads: int, memory: int) -> Team | None:
@@ -63,7 +63,7 @@ def of_warps(row_bytes: int, common_bytes: int, threads: int, memory: int) -> Te
         step = rows + 4
         count = min(threads // WARP, memory // max(1, team_bytes(row_bytes, step) + common_bytes))
         if count >= min(threads // WARP, 3) or (rows == 8 and count > 0):
-            return Team(rows, WARP, count, step, 1, Reason.MANY if rows == WARP else Reason.WIDE)
+            return Team(rows, WARP, count, step, 1, TeamReason.MANY if rows == WARP else TeamReason.WIDE)
     return None
 
 
