@@ -474,6 +474,12 @@ class Network(Draw):
         made = build.apply("div", off, build.apply("sqrt", variance))
         return build.apply("mul", made, build.view(self.numbers(FLOAT32, (width,)), shape, [axis(1)]))
 
+    def row_of_another_dtype(self, x):
+        """Calculated in one that is wider or narrower, also right after a layer."""
+        wide = self.cast(self.draw_layer(x) if self.random.random() < 0.5 else x, self.dtype())
+        made = self.draw_scan(wide) if self.random.random() < 0.5 and kind_of(wide.dtype) != BOOLS else self.draw_map(wide)
+        return self.cast(made, FLOAT32)
+
     def row_largest(self, x):
         """One number of each row, or of all rows, for each of its elements."""
         place = self.random.randrange(2)

@@ -247,10 +247,12 @@ class FragmentPrinter:
         """A concat along its last axis: tiles one behind the other; narrow neighbours share tiles."""
         if len(concat.inner) > 1:
             raise NotHeld(f"several axes ({concat!r})")
+        parts = [(self.part(part), elements_of(part)) for part in concat.args]
+        if self.is_unpacked(concat):
+            return self.unpacked(concat, [self.operand(held, np.array([e]), None) for held, size in parts for e in range(size)])
         layout, pieces, start = list[int](), list[tuple[int, Held, int]](), 0
         narrow = list[tuple[Held, int]]()
-        for part in concat.args:
-            held, size = self.part(part), elements_of(part)
+        for held, size in parts:
             if held.layout is None:
                 narrow += [(held, e) for e in range(size)]
             else:
@@ -259,8 +261,6 @@ class FragmentPrinter:
                 layout += [start + e if e >= 0 else -1 for e in held.layout]
             start += size
         layout += self._narrow(pieces, narrow, len(layout), start)
-        if self.is_unpacked(concat):
-            return self.unpacked(concat, [f"{held.name}[{e}][r]" for _, held, e in pieces])
         made = Held(self.name(), tuple(layout), all(held.is_clean or held.layout is None for _, held, _ in pieces))
         self.noted(made)
         self.line(f"Fragment<{made.tiles}> {made.name}{{}};")

@@ -185,8 +185,8 @@ class _Kernel:
         return form
 
     def _many(self) -> _Form | None:
-        """None where rows do not repeat, or are keys, of which there are many then; where not even a warp has room for its
-        rows, or where it would be too much code.
+        """None where rows do not repeat, or are keys, of which there are many then; where they are too wide for a warp, or where
+        it would be too much code.
         """
         if self.few.team.reason is TeamReason.ONCE or any(one.symbol == self.nests.stage.rows for one in self.streams):
             return None
@@ -226,7 +226,7 @@ class _Kernel:
         few, many = self._text_of_few(), self._text_of_many() if self.has_many else ""
         body = f"if ({is_few}) {{\n{few}}} else {{\n{many}}}" if many else f"{{\n{few}}}"
         threads = self.few.team.threads
-        bounds = f"{threads}, {self._blocks}" if many or self.streams else str(threads)
+        bounds = str(threads) if self.few.team.reason is TeamReason.ONCE else f"{threads}, {self._blocks}"
         return KernelText(name, bounds, weights, rows, body)
 
     def _more_of_few(self) -> str:
@@ -305,9 +305,9 @@ __syncwarp();
 
     @property
     def _blocks(self) -> int:
-        """On a multiprocessor, of a kernel with two forms; a thread has 128 registers or more."""
+        """On a multiprocessor; a thread has 128 registers or more."""
         shared = max(self.few.shared_bytes + self._near_bytes, self._many_bytes)
-        if not self.has_many:
+        if self.streams and not self.has_many:
             return BLOCKS_OF_ONE if self.few.team.rows <= LANES_OF_ROWS else BLOCKS_OF_TWO
         threads = self.target.processor_threads if self.fragments is None else 65536 // (8 * -(-self.fragments.registers // 8))
         return max(1, min(self.target.processor_bytes // (shared + 1024), threads // self.few.team.threads))

@@ -19,7 +19,7 @@ from tensoa.compiler.functions import Array
 from tensoa.compiler.interpret import constant_value
 from tensoa.compiler.operations import is_constant
 from tensoa.compiler.printing import Address
-from tensoa.compiler.schedule.addresses import Linear, base_of, variable
+from tensoa.compiler.schedule.addresses import Linear, base_of, variable, width_of
 from tensoa.compiler.schedule.nests import Loop, Nest, bias_of, reads_of
 from tensoa.compiler.schedule.roots import Roots
 from tensoa.compiler.schedule.teams import WARP
@@ -51,7 +51,9 @@ def item_count(nest: Nest) -> int | None:
 
 
 def operand_of(nest: Nest, roots: Roots, target: Target) -> Tensor | None:
-    """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers."""
+    """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers. Results
+    of another width would lie where other rows have theirs, which are read later.
+    """
     if item_count(nest) != 1 or nest.inner is None:
         return None
     (x,) = [arg for arg in nest.inner.args if not is_constant(arg)]
@@ -62,7 +64,8 @@ def operand_of(nest: Nest, roots: Roots, target: Target) -> Tensor | None:
     chain = roots.chains[nest.root]
     others = [arg for function in chain for arg in function.args if arg not in (nest.inner, *chain)]
     is_read_again = any(root in in_order(other) for other in others)
-    return root if root in roots and is_by_tensor_cores and not is_read_again else None
+    has_its_width = width_of(root.dtype) == width_of(nest.root.dtype)
+    return root if root in roots and is_by_tensor_cores and has_its_width and not is_read_again else None
 
 
 class ProductPrinter(NestPrinter):
@@ -141,24 +144,19 @@ class ProductPrinter(NestPrinter):
         return " ".join(lines)
 
     def print_product_of_lanes(self, nest: Nest, product: Product) -> str:
-        """Sixteen items at a time: rows of the warp, or, of eight rows, two elements."""
+        """Sixteen items at a time: rows of the warp."""
         outputs = len(product.weight)
         tiles, batch, rows = -(-outputs // 8), math.prod(loop.size for loop in product.batch), self.team.rows
         chunk = min(self.target.warp_tiles, tiles)
-        if rows == 8:
-            units, row, element = -(-batch // 2), "warp.group", f"min(2 * unit + r, {batch - 1})"
-            inside = [f"2 * unit + r < {batch}"] if batch % 2 else []
-        else:
-            halves = rows // 16
-            row = "8 * r + warp.group" if halves == 1 else "unit % 2 * 16 + 8 * r + warp.group"
-            units, element, inside = batch * halves, f"unit / {halves}", []
-        if any(root in self.nests.stage.earlier for root in reads_of(nest, self.nests.roots)):
-            inside.append("q < n")  # what earlier kernels made has no more rows
-        place = f"const int e = {element}; {decoded(product.batch, 'e')}" if product.batch else ""
+        halves = rows // 16
+        row = "8 * r + warp.group" if halves == 1 else "unit % 2 * 16 + 8 * r + warp.group"
+        # What earlier kernels made has no more rows.
+        is_inside = "q < n" if any(root in self.nests.stage.earlier for root in reads_of(nest, self.nests.roots)) else "true"
+        place = f"const int e = unit / {halves}; {decoded(product.batch, 'e')}" if product.batch else ""
         here = self.first_of(product)
         lines = [
             "const Warp warp(0, 1);",
-            f"for (int unit = 0; unit < {units}; ++unit) {{",
+            f"for (int unit = 0; unit < {batch * halves}; ++unit) {{",
             *(
                 ["const char* const weights = read_again(far_weights);"]
                 if product.weight.size > self.target.kept_weights
@@ -170,7 +168,7 @@ class ProductPrinter(NestPrinter):
             f"for (int from_tile = 0; from_tile < {tiles}; from_tile += {chunk}) {{",
             *self.multiplied(product, SCHEMES[self.precision], tiles, chunk),
             f"each_of_two(c, from_tile, {outputs}, warp, [&](int r, int o, float acc) {{ const int q = {row}; "
-            f"if ({' && '.join(inside) or 'true'}) {{ {place} {decoded(product.outputs, 'o')} "
+            f"if ({is_inside}) {{ {place} {decoded(product.outputs, 'o')} "
             f"{self.stored(nest, nest.target, self.epilogue(nest, True))} }} }});",
             "} }",
         ]

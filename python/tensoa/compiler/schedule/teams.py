@@ -54,15 +54,16 @@ def of_lane() -> Team:
 
 
 def of_warps(row_bytes: int, common_bytes: int, threads: int, memory: int) -> Team | None:
-    """Warps with as many rows as let several of them share `memory` bytes; None where not even one has room.
+    """Warps with as many rows as let three of them share `memory` bytes. None where sixteen are too many: a block with few rows
+    is faster than warps that read all weights for fewer.
 
     Scratch memory has rows next to each other, and a step from element to element with which neither elements nor the
     fragments of tensor cores (8 rows, 4 pairs of elements) meet in a bank.
     """
-    for rows in (32, 16, 8):
+    for rows in (32, 16):
         step = rows + 4
         count = min(threads // WARP, memory // max(1, team_bytes(row_bytes, step) + common_bytes))
-        if count >= min(threads // WARP, 3) or (rows == 8 and count > 0):
+        if count >= min(threads // WARP, 3):
             return Team(rows, WARP, count, step, 1, TeamReason.MANY if rows == WARP else TeamReason.WIDE)
     return None
 
