@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fused CUDA programs on a GPU: numbers and times of the kinds of docs/width.md and of our networks, and random typed
-programs beside torch in float64.
+"""Fused CUDA programs on a GPU: numbers and times of the kinds of docs/width.md and of our networks.
 
-    python bench/gpu_programs.py --out FILE.json [--seconds 240] [--jobs 14] [--seeds 300] [--compiled FOLDER] [--before FOLDER]
+    python bench/gpu_programs.py --out FILE.json [--seconds 240] [--jobs 14] [--compiled FOLDER] [--before FOLDER]
         [PART OF A NAME...]
     python bench/gpu_programs.py --compile sm_90 --out FOLDER [--jobs 2] [PART OF A NAME...]
 
@@ -12,7 +11,7 @@ error is the largest difference from the module in float64, relative to the larg
 which all programs take turns: up to 20 calls captured as one CUDA graph, replayed, in microseconds a call. "many" is the
 program with its code for many rows at all numbers of rows. FILE has what was found so far, written after each kind; what there
 was no time for is under "left". `--compile` needs no GPU: it exports and compiles, one file for each kind, which `--compiled`
-then reads instead; `--before`: those of another checkout, which are measured beside and compared with.
+then reads instead; `--before`: those of another checkout, which are measured and compared with.
 """
 
 import argparse
@@ -235,60 +234,6 @@ def _truth(binding, module, tensors):
     raise problem
 
 
-def drawn(first, count, architecture):
-    """Random programs with their planes, and what is right."""
-    import random
-
-    import random_graphs as graphs
-    from tensoa.compiler import cuda
-    from tensoa.compiler.errors import NotFused
-    from tensoa.compiler.passes import simplified
-
-    torch.set_num_threads(1)
-    chosen = random.Random(first)
-    rows = (chosen.choice(graphs.COUNTS), chosen.choice(graphs.COUNTS))
-    found, refused = [], 0
-    for seed in range(first, first + count):
-        program = graphs.drawn(seed).program()
-        try:
-            made = cuda.generate(simplified(program), precision="ieee", deterministic=seed % 4 > 1)
-        except NotFused:
-            refused += 1
-            continue
-        planes = graphs.planes_of(program, rows, seed)
-        oracle = graphs.Oracle(program, planes, rows)
-        truths = {output.block: oracle(output.value) for output in program.outputs}
-        shapes = {output.block: (output.value.inner, output.column.name) for output in program.outputs}
-        columns = {
-            tensor.op.block: (
-                tensor.dtype.name,
-                tensor.op.planes,
-                dict(zip(program.rows, rows))[tensor.shape[0]],
-            )
-            for tensor in program.tensors()
-            if type(tensor.op).__name__ == "Column"
-        }
-        outputs = {o.block: (o.planes, dict(zip(program.rows, rows))[o.value.shape[0]]) for o in program.outputs}
-        if seed % 2:
-            made = with_code_for_many(made)
-        image = compile(made.made.source, architecture)
-        found.append(
-            (
-                seed,
-                rows,
-                made,
-                image,
-                planes,
-                columns,
-                outputs,
-                shapes,
-                truths,
-                program.dump(),
-            )
-        )
-    return found, refused
-
-
 # ---- the process that has the GPU
 
 
@@ -298,8 +243,7 @@ def on_gpu(tasks, results):
         torch.zeros(1, device="cuda")
         results.put(("ready", f"sm_{major}{minor}", torch.cuda.get_device_name()))
         while True:
-            what, *task = tasks.get()
-            results.put(("done", timed_kind(*task) if what == "kind" else checked_graph(*task)))
+            results.put(("done", timed_kind(*tasks.get())))
     except Exception:
         results.put(("failed", traceback.format_exc()[-1500:]))
 
@@ -379,48 +323,6 @@ def in_turns(bound):
     return {which: float(np.median(some[1:])) for which, some in times.items()}
 
 
-def checked_graph(seed, rows, made, image, planes, columns, outputs, shapes, truths, text):
-    """Nothing where a random program is right, else what is wrong."""
-    from cuda_programs import Loaded
-    from tensoa.dtypes import DTYPES
-    from typed_cuda import memory_block, planes_found
-    from typed_programs import loaded as numbers
-
-    blocks = {
-        block: memory_block(
-            {plane: planes[block, plane] for plane in used},
-            count,
-            DTYPES[dtype],
-            "cuda",
-        )
-        for block, (dtype, used, count) in columns.items()
-    }
-    blocks |= {
-        block: memory_block(dict.fromkeys(used), count, DTYPES[shapes[block][1]], "cuda")
-        for block, (used, count) in outputs.items()
-    }
-    empty = memory_block({0: None}, 1, DTYPES["float32"], "cuda")
-    program = Loaded(made.made, image)
-    program.bind([blocks.get(i, empty) for i in range(made.made.params.blocks)], rows)()
-    torch.cuda.synchronize()
-    for block, (used, count) in outputs.items():
-        inner, dtype = shapes[block]
-        got = numbers(planes_found(blocks[block], used, count, DTYPES[dtype]), DTYPES[dtype])
-        bad = truths[block].wrong(got.T.reshape(count, *inner))
-        if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
-            value = got.T.reshape(count, *inner)[at]
-            wanted = f"expected {truths[block].value[at]!r} +- {truths[block].tolerance[at]:.3g}"
-            return (
-                seed,
-                f"rows {rows}, block {block}, {int(bad.sum())} of {bad.size} wrong; at {at}: got {value!r}, {wanted}\n{text}",
-            )
-    return seed, None
-
-
-# ---- all together
-
-
 class Gpu:
     """The process that has the GPU."""
 
@@ -497,7 +399,6 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2))
-    parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--compile", metavar="ARCHITECTURE")
     parser.add_argument("--compiled", metavar="FOLDER")
     parser.add_argument("--before", metavar="FOLDER")
@@ -516,8 +417,6 @@ def main():
         "kinds": {},
         "failed": {},
         "wrong": {},
-        "programs": 0,
-        "refused": 0,
     }
     out = Path(options.out)
 
@@ -530,7 +429,6 @@ def main():
 
     make = functools.partial(compiled_in, options.compiled) if options.compiled else None
     work = {pool.submit(make, name) if make else pool.submit(compiled_kind, name, architecture): name for name in names}
-    work |= {pool.submit(drawn, first, 10, architecture): f"seeds {first}" for first in range(0, options.seeds, 10)}
     left = set(work.values())
     try:
         for future in as_completed(work, timeout=options.seconds):
@@ -541,29 +439,19 @@ def main():
             except Exception as error:
                 found["failed"][name] = f"{type(error).__name__}: {error}"[:300]
                 continue
-            if name.startswith("seeds "):
-                graphs, refused = given
-                found["refused"] += refused
-                for graph in graphs:
-                    answer, problem = gpu.run("graph", *graph)
-                    found["programs"] += 1
-                    wrong = problem or answer[1]
-                    if wrong:
-                        found["wrong"][graph[0]] = wrong
+            kind = with_before(options.before, given) if options.before else given
+            _, programs, notes, *_ = kind
+            answer, problem = gpu.run(*kind) if "now" in programs else (None, notes["now"]["refused"])
+            if problem:
+                found["failed"][name] = problem
             else:
-                kind = with_before(options.before, given) if options.before else given
-                _, programs, notes, *_ = kind
-                answer, problem = gpu.run("kind", *kind) if "now" in programs else (None, notes["now"]["refused"])
-                if problem:
-                    found["failed"][name] = problem
-                else:
-                    found["kinds"][name] = answer[1]
-                    rows = answer[1]["rows"]
-                    times = {count: round(one.get("ratio", one.get("us_now", math.nan)), 2) for count, one in rows.items()}
-                    worst = max((one.get("error_now", 0.0) for one in rows.values()), default=0.0)
-                    if not worst <= MOST_WRONG:
-                        found["wrong"][name] = f"an error of {worst:.1e}"
-                    print(f"{name}: {times} {answer[1]['notes']}"[:200], flush=True)
+                found["kinds"][name] = answer[1]
+                rows = answer[1]["rows"]
+                times = {count: round(one.get("ratio", one.get("us_now", math.nan)), 2) for count, one in rows.items()}
+                worst = max((one.get("error_now", 0.0) for one in rows.values()), default=0.0)
+                if not worst <= MOST_WRONG:
+                    found["wrong"][name] = f"an error of {worst:.1e}"
+                print(f"{name}: {times} {answer[1]['notes']}"[:200], flush=True)
             write()
             if time.monotonic() - begin > options.seconds:
                 break
@@ -571,7 +459,7 @@ def main():
         print("no time left", flush=True)
     found["left"] = sorted(left)
     write()
-    print(json.dumps({key: found[key] for key in ("summary", "programs", "refused", "seconds")}))
+    print(json.dumps({key: found[key] for key in ("summary", "seconds")}))
     print(
         f"{len(found['wrong'])} wrong: {list(found['wrong'])}; failed: {list(found['failed'])}; left: {len(left)}",
         flush=True,

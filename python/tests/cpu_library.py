@@ -14,7 +14,7 @@ from tensoa.compiler.passes import simplified
 
 
 class Library:
-    def __init__(self, program, folder, level=None, name="typed"):
+    def __init__(self, program, folder, level=None, name="program"):
         self.program = program
         path = folder / f"{name}.so"
         self.source = cpu.generate(simplified(program))

@@ -218,7 +218,7 @@ class Printer:
         return text
 
     def epilogue(self, nest: Nest, has_bias: bool = False, sum_text: str = "acc") -> str:
-        """The expression of the root from the accumulator `sum_text`; `has_bias`: which begins with the bias."""
+        """The expression of the root from the accumulator `sum_text`; `has_bias`: of which the bias is a part."""
         assert nest.inner is not None
         self.replaced = {nest.inner: sum_text}
         if nest.bias is not None and has_bias:

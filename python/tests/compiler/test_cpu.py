@@ -87,6 +87,19 @@ def test_what_cancels_in_torch_cancels(tmp_path):
 
 
 @needs_level
+def test_the_variance_of_equal_numbers_is_zero_in_every_row(tmp_path):
+    """The mean of squares less the square of the mean: each square is rounded, in rows of both layouts."""
+    x = hits(4)
+    quarter = build.filled(0.25, FLOAT32, ("hits",))
+    mean, of_squares = (build.apply("mul", build.reduce("sum", one, [1]), quarter) for one in (x, build.apply("mul", x, x)))
+    program = Program(("hits",), (Output(1, (0,), build.apply("sub", of_squares, build.apply("mul", mean, mean)), FLOAT32),))
+    library = Library(program, tmp_path)
+    for rows in (3, 60):
+        plane = np.random.default_rng(rows).normal(size=rows).astype(np.float32)
+        assert not library.run({(0, i): plane for i in range(4)}, [rows])[1].any()
+
+
+@needs_level
 @pytest.mark.parametrize("level", RUNNABLE)
 def test_small_terms_next_to_a_large_bias_are_rounded_once(level, tmp_path):
     layer = nn.Linear(64, 8).requires_grad_(False)

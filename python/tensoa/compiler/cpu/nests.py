@@ -106,17 +106,13 @@ class NestPrinter(Expressions):
         return block_of(width, self.sum_of_elements(nest, inner, terms, over, fn))
 
     def term(self, factors: list[tuple[Tensor, Indices]], struct: str, total: str, lanes: tuple[str, str] | None = None) -> str:
-        """The total with a term more. Products of a contract, and squares, which cancel no term, are not rounded before.
-        `lanes`: the condition of those that have a term, and what does not change the total of the others.
+        """The total with a term more; products of a contract are not rounded before. `lanes`: the condition of those that have
+        a term, and what does not change the total of the others.
         """
-        (tensor, index), *others = factors
-        is_square = isinstance(tensor.op, ops.Map) and tensor.op.fn == "mul" and tensor.args[0] is tensor.args[1]
-        if struct == "JoinSum" and not others and is_square and tensor not in self.nests.roots:
-            factors = [(tensor.args[0], index)] * 2
         x, *y = (self.value(tensor, index) for tensor, index in factors)
         if not y:
             return f"{struct}::join({f'where_of({lanes[0]}, {x}, {lanes[1]})' if lanes else x}, {total})"
-        made = f"fma_of({x}, {y[0]}, {total})" if tensor.dtype.is_float else f"add_of(mul_of({x}, {y[0]}), {total})"
+        made = f"fma_of({x}, {y[0]}, {total})" if factors[0][0].dtype.is_float else f"add_of(mul_of({x}, {y[0]}), {total})"
         return f"where_of({lanes[0]}, {made}, {total})" if lanes else made
 
     def sum_of_rows(self, nest: Nest, inner: Tensor, terms: list[tuple[Tensor, Indices]], over: list[Loop], fn: str) -> str:

@@ -185,8 +185,8 @@ class _Kernel:
         return form
 
     def _many(self) -> _Form | None:
-        """None where rows do not repeat, or are keys, of which there are many then; where they are too wide for a warp, or where
-        it would be too much code.
+        """None where rows do not repeat, or are keys, of which there are many then; where they are too wide for a warp, or
+        where it would be too much code.
         """
         if self.few.team.reason is TeamReason.ONCE or any(one.symbol == self.nests.stage.rows for one in self.streams):
             return None

@@ -51,8 +51,8 @@ def item_count(nest: Nest) -> int | None:
 
 
 def operand_of(nest: Nest, roots: Roots, target: Target) -> Tensor | None:
-    """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers. Results
-    of another width would lie where other rows have theirs, which are read later.
+    """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers.
+    Results of another width would lie where other rows have theirs, which are read later.
     """
     if item_count(nest) != 1 or nest.inner is None:
         return None

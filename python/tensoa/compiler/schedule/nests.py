@@ -72,7 +72,7 @@ class Buffer:
 class Nest:
     """Calculates `root` for all `loops` and writes it to `buffer` at `target`; `index` has an entry for each axis of the root.
 
-    `inner`: the sum whose accumulators the expression begins with; `bias`: a constant that is added to these first.
+    `inner`: the sum whose accumulators the expression begins with; `bias`: a constant that is added to these before all else.
     `stream`: what a block is joined to, after this was multiplied by `factor`.
     """
 
@@ -409,7 +409,7 @@ def _bias_of(chain: list[Tensor], inner: Tensor) -> tuple[Tensor, Tensor] | None
 
 
 def bias_of(nest: Nest) -> Array | None:
-    """The constant that is added to the accumulators first, for each output."""
+    """The constant that is added to the accumulators before the other functions, for each output."""
     if nest.bias is None:
         return None
     added = nest.bias[1]
