@@ -11,7 +11,9 @@ from tensoa.compiler.schedule.teams import TeamReason, of_block, of_warps, team_
 MEMORY = 99 * 1024
 
 
-@pytest.mark.parametrize("row_bytes, rows, reason", [(64, 32, TeamReason.MANY), (576, 32, TeamReason.MANY), (1152, 16, TeamReason.WIDE)])
+@pytest.mark.parametrize(
+    "row_bytes, rows, reason", [(64, 32, TeamReason.MANY), (576, 32, TeamReason.MANY), (1152, 16, TeamReason.WIDE)]
+)
 def test_wide_rows_are_shared_by_lanes(row_bytes, rows, reason):
     team = of_warps(row_bytes, 0, 256, MEMORY)
     assert (team.rows, team.reason, team.groups) == (rows, reason, 32 // rows)
