@@ -172,13 +172,14 @@ def _with_weights(model: Model, weights: str) -> nn.Module:
 
 @contextlib.contextmanager
 def _or_as_it_is(own: own_runtime.AsItIs | None) -> Iterator[None]:
-    """Where the block raises Unsupported, writes the file of the model itself."""
+    """Where the block raises Unsupported, writes the file of the model itself, unless that was tried already."""
     try:
         yield
     except Unsupported as error:
-        if own is None:
+        reasons = error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)}
+        if own is None or own.kind in reasons:
             raise
-        own.write(error.reasons if isinstance(error, NoProgram) else {PACKAGE: first_line(error)})
+        own.write(reasons)
 
 
 def _given(options: export.Options | trees.ImportOptions) -> list[str]:

@@ -65,7 +65,7 @@ from tensoa.compiler import frontend, inductor, routes, torchscript
 from tensoa.compiler.cpu.processors import cpu_flags
 from tensoa.compiler.cuda import PRECISIONS
 from tensoa.compiler.errors import surprises_as_not_fused
-from tensoa.errors import InputError, Unsupported
+from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import checkpoints, exatrkx, outputs
 from tensoa.importers.files import load_module, load_weights
 from tensoa.importers.own_runtime import AsItIs
@@ -148,7 +148,20 @@ class _Compiled:
     lines: list[str] = field(default_factory=list)
     differs: list[str] | None = None
     weights: list[bytes] = field(default_factory=list)  # that more than one of the files may have
-    run: timing.Run | None = None  # where it runs here
+    run: timing.Program | None = None  # where it runs here
+
+
+@dataclass
+class Made:
+    """What a package has for a target: the `kind` of the program, the `reasons` why no kind before it was possible, `lines` for
+    people on what ran it, and the program, where it runs here, with what was tried with it.
+    """
+
+    kind: str
+    reasons: dict[str, str]
+    lines: list[str]
+    run: timing.Program | None
+    tried: Cases
 
 
 NOT_DETERMINISTIC = "its sums by index may differ in their last bits from call to call"
@@ -163,14 +176,12 @@ def export(
     columns: Binding,
     path: str | PathLike,
     options: Options = Options(),
-    own: str | None = None,
-) -> None:
-    """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all. The module stays as it
-    is.
+) -> list["Made"]:
+    """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all, and returns what
+    it has for each target. The module stays as it is.
 
     On CPU the package is run beside the module before it is written; for "cuda" where Options.program can. Raises InputError:
-    what, got, expected. `own`: the runtime that may run the model instead; NoProgram where it is clearly faster
-    (tensoa.package.timing), unless Options.timing is false.
+    what, got, expected; NoProgram where none is possible.
     """
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
@@ -220,17 +231,20 @@ def export(
             manifest.lengths = [lengths.get(collection, collection) for collection in range(max(lengths) + 1)]
         files = {"model/" + name: content for name, content in tests.items()}
         package = _Package(Path(folder) / "package.pt2", manifest, files, len(each) > 1)
-        lines: list[str] = []
+        made: list[Made] = []
         for one in each:
             packed = functools.partial(package.packed, options=one, path=path)
             with _of_several(options, one.only):
-                found = _package_of(exported, tried, one, folder, packed, own if options.timing else None)
+                made.append(_package_of(exported, tried, one, folder, packed))
             package.keep()
-            lines += [line if len(each) == 1 else f"{one.only}: {line}" for line in found]
         with replacing(path) as temporary:
             shutil.copyfile(package.file, temporary)
-        for line in [*lines, *dependence_lines(dependence)]:
+        for one, found in zip(each, made):
+            for line in found.lines:
+                one.report(line)
+        for line in dependence_lines(dependence):
             options.report(line)
+        return made
 
 
 class _Package:
@@ -314,37 +328,31 @@ def _package_of(
     options: Options,
     folder: str,
     packed: _Packed,
-    own: str | None,
-) -> list[str]:
-    """Packs the first kind of program that is possible; returns what packed() does. Raises NoProgram, also where the model's
-    `own` runtime is clearly faster than that.
-    """
-    found: list[str] = []
+) -> Made:
+    """Packs the first kind of program that is possible. Raises NoProgram."""
+    made: list[Made] = []
 
-    def packed_from(compiled: _Compiled, reasons: dict[str, str], lines: Sequence[str] = ()) -> None:
-        times = timing.compared(compiled.run, tried, own) if own is not None and compiled.run is not None else None
-        if times is not None and times.is_slower():
-            raise program_kinds.NoProgram({kind: str(times) for kind in kinds if kind not in reasons})
-        found[:] = packed(compiled)
-        for line in [*lines, *compiled.lines, *([f"timed: {times}"] if times is not None else [])]:
+    def pack(kind: str, compiled: _Compiled, reasons: dict[str, str], lines: Sequence[str] = ()) -> None:
+        made.append(Made(kind, reasons, packed(compiled), compiled.run, tried))
+        for line in [*lines, *compiled.lines]:
             options.report(line)
 
     def fused_whole(reasons: dict[str, str]) -> None:
-        packed_from(_fused_whole(_required(exported), tried, options, folder), reasons)
+        pack(program_kinds.FUSED, _fused_whole(_required(exported), tried, options, folder), reasons)
 
     def fused_in_part(reasons: dict[str, str]) -> None:
-        packed_from(_in_parts(_required(exported), reasons[program_kinds.FUSED], tried, options, folder), reasons)
+        compiled = _in_parts(_required(exported), reasons[program_kinds.FUSED], tried, options, folder)
+        pack(program_kinds.IN_PARTS, compiled, reasons)
 
     def by_inductor(reasons: dict[str, str]) -> None:
         lines = [program_kinds.summary(reasons, program_kinds.INDUCTOR)] if reasons else []
         if options.deterministic and options.target == "cuda":
             lines.append(NOT_DETERMINISTIC)
-        packed_from(_by_inductor(tried, options, folder), reasons, lines)
+        pack(program_kinds.INDUCTOR, _by_inductor(tried, options, folder), reasons, lines)
 
     of_ours = {program_kinds.FUSED: fused_whole, program_kinds.IN_PARTS: fused_in_part} if options.fuse else {}
-    kinds = {**of_ours, program_kinds.INDUCTOR: by_inductor}
-    program_kinds.first_possible(kinds)
-    return found
+    program_kinds.first_possible({**of_ours, program_kinds.INDUCTOR: by_inductor})
+    return made[0]
 
 
 def _required(exported: torch.export.ExportedProgram | Unsupported) -> torch.export.ExportedProgram:
@@ -397,7 +405,7 @@ def _fused_whole(exported: torch.export.ExportedProgram, tried: Cases, options: 
     """Raises NotFused, and Differs where it is not right."""
     step("finding what can be fused")
     columns, rules = tried.binding, tried.rules
-    runs: list[timing.Run] = []
+    runs: list[fused.Program] = []
     if options.target == "cuda":
         precision = options.precision or PRECISIONS[0]
         kernels = routes.for_cuda(exported, columns, rules, precision, options.deterministic)
@@ -407,7 +415,7 @@ def _fused_whole(exported: torch.export.ExportedProgram, tried: Cases, options: 
         weights: list[bytes] = []
     else:
 
-        def check(run: timing.Run) -> list[Check]:
+        def check(run: fused.Program) -> list[Check]:
             runs.append(run)
             return validate(run, tried.module, columns, rules, is_whole=True, what="the fused program", tried=tried)
 
@@ -533,7 +541,8 @@ def write(
 ) -> None:
     """Writes a package, as export() does; where none can be made, or `is_just_in_time`, a program that runs just in time, with
     a line on why. Raises InputError, NoProgram where no kind of program can be made. `limit`: the budget, where some of it is
-    used up already. `own`: of a runtime that is faster than programs that run just in time: it is tried before them.
+    used up already. `own`: of a runtime that is faster than programs that run just in time: it is tried before them, and what
+    it takes is written over a package for CPUs that is clearly slower (tensoa.package.timing), unless Options.timing is false.
     """
     if is_just_in_time and options != replace(Options(), report=options.report):
         raise InputError(
@@ -564,12 +573,33 @@ def write(
 
     def package(_: dict[str, str]) -> None:
         with within(limit or budget(module, options)):
-            export(module, columns, path, replace(options, report=report), own.runtime.name if own else None)
+            made = export(module, columns, path, replace(options, report=report))
+        if own is not None and options.timing:
+            _leave_to(own, *made, report)
 
     writers = {program_kinds.EXPORTED: just_in_time.write, program_kinds.SCRIPTED: just_in_time.write_script}
     files = {kind: just_in_time_by(kind, writer) for kind, writer in writers.items()}
     as_it_is = {own.kind: own.attempt} if own else {}
     program_kinds.first_possible(files if is_just_in_time else {program_kinds.PACKAGE: package, **as_it_is, **files})
+
+
+def _leave_to(own: AsItIs, made: Made, report: Callable[[str], object]) -> None:
+    """Writes the file for the model's own runtime over the package, where that is clearly slower. Lines for people say which of
+    them stays, and why.
+    """
+    assert made.run is not None  # a package for CPUs
+    try:
+        times = timing.compared(made.run, made.tried, own.runtime.name)
+    except timing.NotTimed as error:
+        report(f"not timed: {error}")
+        return
+    if not times.is_slower():
+        report(f"timed: {times}")
+        return
+    try:
+        own.write({**made.reasons, made.kind: str(times)})
+    except InputError as error:
+        report(f"timed: {times}; the package stays: {first_line(error)}")
 
 
 def _columns_line(columns: Binding) -> str:

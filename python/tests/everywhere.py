@@ -31,7 +31,7 @@ class Everywhere:
         self.runs = {}
         for level in RUNNABLE:
             cpu.build(source, level, folder / f"{level}.so")
-            self.runs[level] = fused.load(folder / f"{level}.so")
+            self.runs[level] = fused.Program(folder / f"{level}.so")
         generated = routes.for_cuda(exported, self.binding, self.rules, cuda.PRECISIONS[0], False).made
         self.image = cuda.compile(generated.source, "sm_90")
         (loaded,) = cuda_programs.on_cpu([generated], folder)

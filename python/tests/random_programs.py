@@ -308,7 +308,7 @@ class Compiled:
             cpu.build(program.cpu.source, "x86-64-v3", path)
         finally:
             library.FLAGS = flags
-        self.call = fused.load(path)
+        self.call = fused.Program(path)
 
     def run(self, planes, rows):
         memory = memory_of(self.program, planes, rows)

@@ -8,7 +8,7 @@ import platform
 import re
 import unittest.mock
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -223,11 +223,11 @@ def _name_in_package(name: str, device: str) -> str:
 
 @dataclass
 class Compiled:
-    """`records`: of the archive. `run(columns, rows)` calls the program here; None of one for GPUs."""
+    """`records`: of the archive. `run` calls the program here; None of one for GPUs."""
 
     records: dict[str, bytes]
     cpu_flags: list[str]
-    run: Callable[[Columns, list[int]], None] | None = None
+    run: "Loaded | None" = None
     gpu_architecture: str | None = None
     gpu: str | None = None
 
@@ -243,12 +243,26 @@ def compile(module: nn.Module, binding: Binding, rules: list[dict[str, int]], ta
     if target == "cuda":
         major, minor = torch.cuda.get_device_capability()
         return Compiled(records, flags, None, f"sm_{major}{minor}", torch.cuda.get_device_name())
-    loader = torch._C._aoti.AOTIModelPackageLoader(str(archive), "model", True, 1, -1)
+    return Compiled(records, flags, Loaded(archive))
 
-    def run(columns: Columns, rows: list[int]) -> None:
-        try:
-            loader.run([*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)])
-        except Exception as error:  # torch throws many kinds
-            raise Unsupported(f"what TorchInductor makes of the model fails: {first_line(error)}") from error
 
-    return Compiled(records, flags, run)
+class Loaded:
+    """A program of TorchInductor for this processor. Raises Unsupported where it fails."""
+
+    def __init__(self, archive: Path) -> None:
+        self.loader = torch._C._aoti.AOTIModelPackageLoader(str(archive), "model", True, 1, -1)
+
+    def __call__(self, columns: Columns, rows: Sequence[int]) -> None:
+        self.prepared(columns, rows)()
+
+    def prepared(self, columns: Columns, rows: Sequence[int]) -> Callable[[], None]:
+        """Returns the call with these columns."""
+        arguments = [*columns.inputs, *(argument for arguments in columns.outputs for argument in arguments)]
+
+        def call() -> None:
+            try:
+                self.loader.run(arguments)
+            except Exception as error:  # torch throws many kinds
+                raise Unsupported(f"what TorchInductor makes of the model fails: {first_line(error)}") from error
+
+        return call

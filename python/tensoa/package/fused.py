@@ -23,34 +23,42 @@ if TYPE_CHECKING:
 FOLDER = "fused/"  # of the files in a package, below model/
 
 Files = dict[str, bytes]
-Run = Callable[[Columns, Sequence[int]], None]
 
 
 class _Block(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("pitch", ctypes.c_int64)]
 
 
-def load(library: str | PathLike) -> Run:
-    """run(columns, rows): calls a program built for this processor on Columns that are whole."""
-    program = ctypes.CDLL(str(library))
-    program.tensoa_program_workspace.restype = ctypes.c_int64
+class Program:
+    """A program built for this processor, which is called on Columns that are whole."""
 
-    def run(columns: Columns, rows: Sequence[int]) -> None:
+    def __init__(self, library: str | PathLike) -> None:
+        self.program = ctypes.CDLL(str(library))
+        self.program.tensoa_program_workspace.restype = ctypes.c_int64
+
+    def __call__(self, columns: Columns, rows: Sequence[int]) -> None:
+        self.prepared(columns, rows)()
+
+    def prepared(self, columns: Columns, rows: Sequence[int]) -> Callable[[], None]:
+        """Returns the call with these columns: its arguments and its workspace are made here."""
         blocks = (_Block * len(columns.blocks))(*(_Block(*block) for block in columns.blocks))
         counts = (ctypes.c_int64 * len(rows))(*rows)
-        workspace = np.empty(program.tensoa_program_workspace(counts) + 64, np.uint8)
-        aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
-        program.tensoa_program_run(blocks, counts, ctypes.c_void_p(aligned))
+        workspace = np.empty(self.program.tensoa_program_workspace(counts) + 64, np.uint8)
+        aligned = ctypes.c_void_p(workspace.ctypes.data + -workspace.ctypes.data % 64)
+        run = self.program.tensoa_program_run
 
-    return run
+        def call(_: object = (columns, workspace)) -> None:  # which live as long as the call
+            run(blocks, counts, aligned)
+
+        return call
 
 
 def for_cpu(
-    made: "CpuProgram", flags: set[str], check: Callable[[Run], list[Check]], folder: str
+    made: "CpuProgram", flags: set[str], check: Callable[[Program], list[Check]], folder: str
 ) -> tuple[Fused, Files, list[Check]]:
     """(what the manifest says, files, checks) of a program for CPUs.
 
-    `flags`: what this processor has. `check(run)` is called for every program that it can run, and returns what it found.
+    `flags`: what this processor has. `check(program)` is called for every program that it can run, and returns what it found.
     Raises NotFused on machines that there are no programs for.
     """
     if platform.machine() != "x86_64":
@@ -61,7 +69,7 @@ def for_cpu(
         cpu.build(made.source, level, library)
         status = BUILT
         if flags.issuperset(CPU_FLAGS[level]):
-            checks.append(check(load(library)))
+            checks.append(check(Program(library)))
             status = CHECKED
         name = f"{FOLDER}{level}.so"
         variants.append(CpuVariant(level, name, CPU_FLAGS[level], status))

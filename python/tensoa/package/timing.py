@@ -7,20 +7,34 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
 from tensoa.binding.columns import Columns
 from tensoa.command import step
+from tensoa.errors import InputError, first_line
 from tensoa.package.cases import Cases, rows_of
 from tensoa.package.reference import Function, in_order
 
 ROWS = (1, 16, 1000)
+CALLED = sorted({*ROWS, *(1 << i for i in range(10))})  # numbers of rows: a call shows whether twice its rows can be called
 CLEARLY = 1.1  # times as long: two that are nearer to each other may change places from run to run
-TURNS, SHORTEST, LONGEST = 5, 5e-3, 0.5  # of which the shortest counts; seconds of a turn, and of a call that is timed
+TURNS = 5  # of which the shortest counts
+SHORTEST = 5e-3  # seconds: a turn has as many calls as take that
+LONGEST = 0.5  # seconds: after a call that takes more, no more rows are called
 
-Run = Callable[[Columns, list[int]], None]
 Call = Callable[[], object]
+
+
+class Program(Protocol):
+    """A program that runs here."""
+
+    def prepared(self, columns: Columns, rows: Sequence[int]) -> Callable[[], None]: ...
+
+
+class NotTimed(Exception):
+    """Why a runtime is not timed."""
 
 
 @dataclass(frozen=True)
@@ -39,29 +53,46 @@ class Compared:
         return f"{self.framework} takes {shares} of its time at {', '.join(map(str, ROWS[: len(self.shares)]))} rows"
 
 
-def compared(run: Run, tried: Cases, framework: str) -> Compared | None:
-    """Times calls of a program and of module.reference() in turns, on one thread, in time of the processor. None where that is
-    not the runtime `framework`, does not run here, or fails. More rows are left out where a call with them would take more than
-    LONGEST.
+def compared(program: Program, tried: Cases, framework: str) -> Compared:
+    """Times calls of a program and of module.reference() in turns, on one thread, in time of the processor, with those of ROWS
+    that take at most LONGEST. Raises NotTimed where the reference is not the runtime `framework`, cannot be called, or takes
+    more with the first; and what the program raises.
     """
-    module = tried.module
-    if getattr(module, "framework", None) != framework:
-        return None
     step(f"timing it next to {framework}")
     shares: list[float] = []
     with _one_thread():
-        try:
-            reference = module.reference()
-            longest, before = 0.0, 1
-            for rows in ROWS if reference is not None else ():
-                if longest * rows / before > LONGEST:
-                    break
-                ours, own = _seconds(*_calls(run, reference, tried, rows))
-                longest, before = max(ours, own), rows
+        reference = _reference(tried, framework)
+        for rows in CALLED:
+            calls = _calls(program, reference, tried, rows)
+            if any(_of_turn(call, 1) > LONGEST for call in calls):
+                break
+            if rows in ROWS:
+                ours, own = _seconds(*calls)
                 shares.append(own / ours)
-        except Exception:  # whatever the runtime throws, also of so many rows
-            return None
-    return Compared(framework, shares) if shares else None
+    if not shares:
+        raise NotTimed(f"a call with {ROWS[0]} row takes more than {LONGEST:g} s")
+    return Compared(framework, shares)
+
+
+def _reference(tried: Cases, framework: str) -> Function:
+    """A call of the runtime. Raises NotTimed."""
+    its = getattr(tried.module, "framework", "the model itself")
+    if its != framework:
+        raise NotTimed(f"the package is compared with {its}, not with {framework}")
+    try:
+        found = tried.module.reference()
+    except InputError as error:
+        raise NotTimed(first_line(error)) from error
+    if found is None:
+        raise NotTimed(f"{framework} is not installed")
+
+    def reference(tensors: Sequence[torch.Tensor]) -> object:
+        try:
+            return found(tensors)
+        except Exception as error:  # whatever the runtime throws
+            raise NotTimed(f"{framework} fails: {first_line(error)}") from error
+
+    return reference
 
 
 @contextlib.contextmanager
@@ -74,19 +105,19 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _calls(run: Run, reference: Function, tried: Cases, rows: int) -> tuple[Call, Call]:
-    """Of the same numbers: columns for the program, tensors in row-major order for its runtime."""
-    of_each = rows_of(tried.binding, rows)
-    columns = Columns(tried.binding, of_each, tried.rules, "cpu", seed=rows, is_whole=True)
-    given = in_order(tried.module, tried.binding, tried.binding.tensors(columns.inputs))
-    return lambda: run(columns, [*of_each.values()]), lambda: reference(given)
+def _calls(program: Program, reference: Function, tried: Cases, rows: int) -> tuple[Call, Call]:
+    """Of the same columns, which the runtime gets as tensors in row-major order: that copy is part of its call."""
+    binding, of_each = tried.binding, rows_of(tried.binding, rows)
+    columns = Columns(binding, of_each, tried.rules, "cpu", seed=rows, is_whole=True)
+    blocks = [block.tensor(argument) for block, argument in zip(binding.inputs, columns.inputs)]
+    given = in_order(tried.module, binding, blocks)
+    return program.prepared(columns, [*of_each.values()]), lambda: reference([block.contiguous() for block in given])
 
 
 def _seconds(*calls: Call) -> list[float]:
     """The time of a call of each, the shortest of some turns."""
     counts = []
     for call in calls:
-        call()  # what is made at the first one
         counts.append(max(1, int(SHORTEST / max(1e-9, _of_turn(call, 1)))))
     turns = [[_of_turn(call, count) for call, count in zip(calls, counts)] for _ in range(TURNS)]
     return [min(times) for times in zip(*turns)]

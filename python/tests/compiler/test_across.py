@@ -172,7 +172,7 @@ def module_of(name):
 def on_cpu(module, binding, folder, level):
     made = routes.for_cpu(exported_program(module, binding), binding, result_rows(module, binding, "cpu"))
     cpu.build(made.source, level, folder / "program.so")
-    load = fused.load(folder / "program.so")
+    load = fused.Program(folder / "program.so")
     return lambda blocks, rows: load(SimpleNamespace(blocks=[(one.ctypes.data, one.shape[1]) for one in blocks]), rows)
 
 
@@ -344,7 +344,7 @@ def test_packages_are_checked_with_as_few_rows_as_the_model_takes(name, tmp_path
     binding = with_examples(module, kind.binding())
     rules = result_rows(module, binding, "cpu")
     cpu.build(routes.for_cpu(exported_program(module, binding), binding, rules).source, RUNNABLE[0], tmp_path / "program.so")
-    found = validate(fused.load(tmp_path / "program.so"), module, binding, rules, is_whole=True)
+    found = validate(fused.Program(tmp_path / "program.so"), module, binding, rules, is_whole=True)
     normal = [check.rows[0] for check in found if check.numbers == "normal"]
     assert normal == ([33, 1000] if "neighbours" in name else [1, 2, 33, 1000])
     assert max(error for check in found if check.numbers == "normal" for error in check.relative_error.values()) < 2e-6

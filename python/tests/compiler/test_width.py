@@ -49,7 +49,7 @@ def test_sets_inside_a_row_give_what_the_model_gives(name, tmp_path):
     module, columns, rules, exported = traced(KINDS[name])
     library = tmp_path / "program.so"
     cpu.build(routes.for_cpu(exported, columns, rules).source, RUNNABLE[0], library)
-    found = validate(fused.load(library), module, columns, rules, is_whole=True)
+    found = validate(fused.Program(library), module, columns, rules, is_whole=True)
     errors = [error for check in found if check.numbers == "normal" for error in check.relative_error.values()]
     assert len(errors) >= 4 and max(errors) < 2e-6
 

@@ -601,7 +601,7 @@ def test_rows_as_real_data_has_them_find_what_random_ones_do_not(spoil, module, 
     def check(kinds):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.so"
         cpu.build(routes.for_cpu(exported, columns, rules).source, level, path)
-        return validate(fused.load(path), module, columns, rules, is_whole=True, kinds=kinds)
+        return validate(fused.Program(path), module, columns, rules, is_whole=True, kinds=kinds)
 
     assert {check.numbers for check in check(KINDS)} >= {"normal", "equal"}
     spoil(monkeypatch)

@@ -67,7 +67,7 @@ def beside(package, path, inputs, outputs, tmp_path, rows, tolerance=2e-5):
     library.write_bytes(archive.read(package)[0][f"model/fused/{level}.so"])
     rules = [{"collection": block.collection} for block in columns.outputs]
     given = Columns(columns, rows, rules, "cpu", seed=5, is_whole=True)
-    fused.load(library)(given, [rows[collection] for collection in sorted(rows)])
+    fused.Program(library)(given, [rows[collection] for collection in sorted(rows)])
     made = session(path)
     tensors = [block.tensor(argument).contiguous().numpy() for block, argument in zip(columns.inputs, given.inputs)]
     names = [value.name for value in made.get_inputs()]
