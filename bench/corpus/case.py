@@ -32,7 +32,7 @@ from tensoa.errors import InputError  # noqa: E402
 TREES = ("XGBoost", "LightGBM", "CatBoost", "scikit-learn", "ONNX trees", "TMVA BDT", "conifer")
 COMPARED = 37  # rows, which no axis of a model has by chance
 ROWS = (1, 16, 1000)
-UNTIMED = 3  # calls before: the first two of ONNX Runtime ask the kernel for memory
+UNTIMED = 3  # calls before: in the first two ONNX Runtime requests memory from the kernel
 TURNS, SHORTEST, LONGEST = 9, 2e-3, 12.0  # of a round of calls in seconds; of all rounds of a number of rows
 MOST_SECONDS, MOST_MEMORY = 15.0, 8.0  # of one call that is timed, in GiB
 TOLERANCE = {True: 1e-6, False: 1e-4}  # of trees, of networks: ||a - b|| / ||b|| of a column

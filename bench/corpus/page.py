@@ -20,7 +20,7 @@ KINDS = {
 }
 FASTEST = ("fused", "forest", "parts")
 ROWS = ("1", "16", "1000")
-NEAR = 0.95  # of the speed of a runtime, which a model that it runs for us shall have
+NEAR = 0.95  # of the speed of a runtime, at least, where it is our engine
 HEAD = """\
 <!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
 <!-- SPDX-License-Identifier: Apache-2.0 -->
@@ -114,7 +114,7 @@ def text(listed: list[Case], results: dict, budget: int) -> str:
 def _faster(right: list[dict]) -> str:
     ratios = [b / a for one in right for a, b in zip(_times(one, "ours"), _times(one, "own")) if a and b]
     same, near = (sum(ratio >= limit for ratio in ratios) for limit in (1, NEAR))
-    return f"Of {len(ratios)} points that are timed beside their own runtime, {same} are not slower than it, {near} have {NEAR} of its speed or more."
+    return f"Of {len(ratios)} points that are timed compared with their own runtime, {same} are not slower than it, {near} have {NEAR} of its speed or more."
 
 
 def _listed_names(cases: list[Case]) -> str:

@@ -24,7 +24,7 @@ MARK = b"tensoa sha256 "  # before 64 hexadecimal digits, the comment of the arc
 
 def write(path: str | PathLike, records: dict[str, bytes], manifest: Json) -> None:
     """Writes a package: the files, the manifest and the checksum over both."""
-    text = json.dumps(manifest, indent=1).encode()
+    text = json.dumps(manifest, indent=1, allow_nan=False).encode()
     records = {"model/.data/version": b"6\n", **records}  # torch reads no archive without one
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name, content in (*sorted(records.items()), (FOLDER + RECORD, text)):

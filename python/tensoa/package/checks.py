@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program beside the model that it was made of."""
 
+import sys
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
@@ -64,8 +65,9 @@ def validate(
             for place, (i, errors) in enumerate(zip(of_kind, all_errors)):
                 if (cases[i].numbers != NORMAL and right.is_rough()) or not right.says_something(place):
                     continue
-                checks[i].relative_error[block.name] = errors.max().item()
-                checks[i].relative_error_eager[block.name] = right.eager_errors[place].max().item()
+                # JSON has no infinity, which one number that is not finite, as it is in float64, makes of an error.
+                checks[i].relative_error[block.name] = min(errors.max().item(), sys.float_info.max)
+                checks[i].relative_error_eager[block.name] = min(right.eager_errors[place].max().item(), sys.float_info.max)
             limits = _limits(block, right, binding)
             for place, i in enumerate(of_kind):
                 is_judged_by_row = (cases[i].numbers == NORMAL or right.is_quantised) and not right.is_choice

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import random_graphs
-from tensoa.compiler import functions, interpret
+from tensoa.compiler import functions, operations
 
 
 @pytest.mark.parametrize("first", range(0, 100, 10))
@@ -25,8 +25,8 @@ def test_a_fault_is_found_and_shown_as_a_minimal_program(monkeypatch, fault):
     elif fault == "maximum":  # loses NaN
         monkeypatch.setitem(table, "maximum", dataclasses.replace(table["maximum"], numpy=np.fmax))
     elif fault == "sum":  # the largest instead
-        monkeypatch.setattr(interpret, "_joined", lambda fn, x, axes, start: x.max(axes, initial=0).astype(x.dtype))
+        monkeypatch.setattr(operations, "_joined", lambda fn, x, axes, start: x.max(axes, initial=0).astype(x.dtype))
     else:  # integers that saturate
-        monkeypatch.setattr(interpret, "cast", lambda x, to: np.clip(x, 0, 100).astype(to))
+        monkeypatch.setattr(operations, "cast_numbers", lambda x, to: np.clip(x, 0, 100).astype(to))
     found = next((m for seed in range(2000) if (m := random_graphs.check(seed)) and "wrong" in m), None)
     assert found is not None and "program of rows" in found and len(found.splitlines()) < 30

@@ -4,11 +4,13 @@
 
 import copy
 import json
+import math
 
 import pytest
 
 from tensoa.compiler.cuda.program import BufferEntry, KernelEntry, Launch, Params, Zero
 from tensoa.errors import InputError
+from tensoa.package import archive
 from tensoa.package.manifest import (
     ANALYSIS,
     Check,
@@ -132,3 +134,9 @@ def test_what_is_no_manifest_is_refused_by_the_name_of_its_key(edit, message):
 def test_json_that_is_no_object_is_refused(text):
     with pytest.raises(InputError, match="p.pt2: its format is None"):
         Manifest.from_json(text, "p.pt2")
+
+
+def test_numbers_that_json_has_not_are_not_written(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        archive.write(tmp_path / "model.pt2", {}, {"error": math.inf})
+    assert not (tmp_path / "model.pt2").exists()
