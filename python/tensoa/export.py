@@ -573,9 +573,9 @@ def write(
 
     def package(_: dict[str, str]) -> None:
         with within(limit or budget(module, options)):
-            made = export(module, columns, path, replace(options, report=report))
-        if own is not None and options.timing:
-            _leave_to(own, *made, report)
+            made, *others = export(module, columns, path, replace(options, report=report))
+        if own is not None and options.timing and made.run is not None and not others:  # a package for CPUs alone
+            _leave_to(own, made, made.run, report)
 
     writers = {program_kinds.EXPORTED: just_in_time.write, program_kinds.SCRIPTED: just_in_time.write_script}
     files = {kind: just_in_time_by(kind, writer) for kind, writer in writers.items()}
@@ -583,13 +583,12 @@ def write(
     program_kinds.first_possible(files if is_just_in_time else {program_kinds.PACKAGE: package, **as_it_is, **files})
 
 
-def _leave_to(own: AsItIs, made: Made, report: Callable[[str], object]) -> None:
+def _leave_to(own: AsItIs, made: Made, run: timing.Program, report: Callable[[str], object]) -> None:
     """Writes the file for the model's own runtime over the package, where that is clearly slower. Lines for people say which of
     them stays, and why.
     """
-    assert made.run is not None  # a package for CPUs
     try:
-        times = timing.compared(made.run, made.tried, own.runtime.name)
+        times = timing.compared(run, made.tried, own.runtime.name)
     except timing.NotTimed as error:
         report(f"not timed: {error}")
         return

@@ -122,6 +122,13 @@ def test_a_package_that_stays_says_what_onnx_runtime_takes(tmp_path, monkeypatch
     assert "timed: ONNX Runtime takes 4.00, 0.50 of its time at 1, 16 rows" in lines
 
 
+def test_a_package_with_a_program_for_gpus_is_not_timed(tmp_path, monkeypatch):
+    monkeypatch.setattr(timing, "compared", None)
+    for target in ("cuda", "cpu,cuda"):
+        lines = compiled(doubled(tmp_path / "m.onnx"), tmp_path / "m.pt2", target=target)
+        assert zipfile.is_zipfile(tmp_path / "m.pt2") and not any("timed" in line for line in lines)
+
+
 def test_a_package_is_timed_outside_of_its_budget(tmp_path, monkeypatch):
     handlers = [signal.getsignal(signal.SIGALRM)]
 
