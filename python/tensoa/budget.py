@@ -84,11 +84,14 @@ def within(budget: Budget) -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, watch.interrupt)
     watch.thread.start()
     try:
-        yield
+        try:
+            yield
+        finally:
+            watch.done.set()
     except _Over as over:
+        watch.done.set()  # which a second one, while the first was under way, may have kept from being set
         raise OverBudget(str(over)) from None
     finally:
-        watch.done.set()
         watch.thread.join()
         signal.signal(signal.SIGALRM, before)
 

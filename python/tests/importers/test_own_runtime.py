@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tensoa
 from tensoa import command, compiling
+from tensoa.budget import OverBudget
 from tensoa.errors import InputError, Unsupported
 from tensoa.importers import own_runtime
 from tensoa.package import timing
@@ -155,6 +156,16 @@ def refused(monkeypatch):
     return found
 
 
+@pytest.fixture
+def used_up(monkeypatch):
+    """The budget ends while a package is made."""
+
+    def over(*_):
+        raise OverBudget("its time")
+
+    monkeypatch.setattr(compiling.export, "export", over)
+
+
 def test_a_slower_package_stays_where_the_file_cannot_be_written(tmp_path, monkeypatch, refused):
     monkeypatch.setattr(timing, "compared", lambda run, tried, framework: timing.Compared(framework, (0.25,)))
     source = doubled(tmp_path / "m.onnx")
@@ -164,7 +175,7 @@ def test_a_slower_package_stays_where_the_file_cannot_be_written(tmp_path, monke
     assert zipfile.is_zipfile(tmp_path / "m.pt2") and refused == [str(source)]
 
 
-def test_what_onnx_runtime_does_not_take_is_not_written_twice_and_every_reason_is_said(tmp_path, monkeypatch, refused):
+def test_what_onnx_runtime_does_not_take_is_not_written_twice_and_every_reason_is_said(tmp_path, monkeypatch, refused, used_up):
     def fails(*_):
         raise Unsupported("no way")
 
@@ -172,15 +183,15 @@ def test_what_onnx_runtime_does_not_take_is_not_written_twice_and_every_reason_i
         monkeypatch.setattr(compiling.export.just_in_time, name, fails)
     source = doubled(tmp_path / "m.onnx")
     with pytest.raises(Unsupported) as caught:
-        compiled(source, tmp_path / "m.pt2", seconds=1e-3)
+        compiled(source, tmp_path / "m.pt2")
     assert refused == [str(source)]
-    assert str(caught.value).startswith("not compiled ahead of time: its time, ")
+    assert str(caught.value).startswith("not compiled ahead of time: its time; ")
     assert "; not run as it is by ONNX Runtime: ONNX Runtime does not take it either: no such opset; " in str(caught.value)
     assert str(caught.value).endswith("not run just in time by torch.export or run just in time by TorchScript: no way")
 
 
-def test_what_onnx_runtime_does_not_take_is_run_just_in_time(tmp_path, refused):
-    lines = compiled(doubled(tmp_path / "m.onnx"), tmp_path / "m.pt2", seconds=1e-3)
+def test_what_onnx_runtime_does_not_take_is_run_just_in_time(tmp_path, refused, used_up):
+    lines = compiled(doubled(tmp_path / "m.onnx"), tmp_path / "m.pt2")
     (said,) = [line for line in lines if "run just in time" in line]
     assert "; not run as it is by ONNX Runtime: ONNX Runtime does not take it either: no such opset; run just in time" in said
 
