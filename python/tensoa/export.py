@@ -171,14 +171,9 @@ MANY_OPERATIONS, MUCH_WEIGHT = 1000, 100 << 20  # an export of less takes a minu
 _Packed = Callable[[_Compiled], list[str]]
 
 
-def export(
-    module: nn.Module,
-    columns: Binding,
-    path: str | PathLike,
-    options: Options = Options(),
-) -> list["Made"]:
-    """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all, and returns what
-    it has for each target. The module stays as it is.
+def export(module: nn.Module, columns: Binding, path: str | PathLike, options: Options = Options()) -> list[Made]:
+    """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all, and returns what it has
+    for each target. The module stays as it is.
 
     On CPU the package is run beside the module before it is written; for "cuda" where Options.program can. Raises InputError:
     what, got, expected; NoProgram where none is possible.

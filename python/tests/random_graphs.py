@@ -16,6 +16,7 @@ such operations results must be equal.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -27,12 +28,11 @@ import traceback
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import torch
 
-from cpu_library import Library, loaded
+from cpu_library import Library, compiled_quickly, loaded
 from cuda_library import CudaLibrary, cuda_libraries
 from tensoa.compiler import build, cpu, interpret
 from tensoa.compiler import operations as ops
@@ -940,7 +940,7 @@ def _check(seed, operations):
 
 
 BATCH = 12  # programs of one library
-QUICK = 3  # of 4 libraries are compiled with -O1, in a third of the time: the C++ is what is tested; the others as packages are
+QUICK = 3  # of 4 libraries are compiled quickly: the C++ is what is tested; the others as packages are
 
 
 def check_cpu(first, count=BATCH, level=None):
@@ -977,9 +977,7 @@ def _check_cpu(seeds, level):
         return [], refused, len(seeds)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        is_quick = seeds[0] // BATCH % 4 < QUICK
-        flags = ["-O1" if is_quick and flag == "-O3" else flag for flag in cpu.library.FLAGS]
-        with mock.patch.object(cpu.library, "FLAGS", flags):
+        with compiled_quickly() if seeds[0] // BATCH % 4 < QUICK else contextlib.nullcontext():
             library = Library(Program(ROWS, tuple(outputs)), folder, level)
         planes = planes_of(library.program, rows, seeds[0])
         messages = []

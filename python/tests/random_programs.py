@@ -28,10 +28,10 @@ from torch.nn import functional as f
 
 import cuda_programs
 from bindings import GRAPH, block, bound
+from cpu_library import compiled_quickly
 from tensoa.compiler import cpu, cuda, frontend, routes
 from tensoa.compiler import operations as ops
 from tensoa.compiler import program as typed_program
-from tensoa.compiler.cpu import library
 from tensoa.compiler.cuda import CudaKernels
 from tensoa.compiler.passes import simplified
 from tensoa.package import fused
@@ -302,12 +302,9 @@ class Compiled:
 
     def __init__(self, program, folder):
         self.program = program
-        flags, path = library.FLAGS, Path(tempfile.mkdtemp(dir=folder)) / "program.so"
-        library.FLAGS = ["-O1" if flag == "-O3" else flag for flag in flags]
-        try:
+        path = Path(tempfile.mkdtemp(dir=folder)) / "program.so"
+        with compiled_quickly():
             cpu.build(program.cpu.source, "x86-64-v3", path)
-        finally:
-            library.FLAGS = flags
         self.call = fused.Program(path)
 
     def run(self, planes, rows):

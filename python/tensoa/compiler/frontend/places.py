@@ -302,12 +302,13 @@ def _as_one(x: Value, places: Sequence[Value]) -> Value:
     return apply("where", is_inside, total, number(1 << 40, INT64))
 
 
-def aligned(x: Value, dim: int, places: Value) -> tuple[Value, Value]:
-    """x and places with the same factors of all axes but one; each axis of x is in the places."""
-    for other in range(x.rank):
-        if other != x.dim(dim) and x.factors(other) != places.factors(other):
-            (x, places), _ = agreed([x, places], other)
-    return x, places
+def aligned(values: Sequence[Value], dim: int) -> list[Value]:
+    """The values with the same factors of all axes but one; those where the size of an axis is 1 stay so."""
+    first, found = values[0], [*values]
+    for other in range(first.rank):
+        if other != first.dim(dim):
+            found, _ = agreed(found, other)
+    return found
 
 
 @lowers("gather")
@@ -330,7 +331,7 @@ def in_axis(x: Value, dim: int, numbers: Value) -> tuple[Value, Value, list[Affi
     """x and numbers of the same other axes, of which x may have some that are not repeated, and the index of a lookup along the
     axis `dim` of x, which is one.
     """
-    x, numbers = aligned(one_axis(x, dim)[0], dim, numbers)
+    x, numbers = aligned([one_axis(x, dim)[0], numbers], dim)
     index: list[Affine | None] = []
     for d in range(x.rank):
         if d == x.dim(dim):
@@ -393,12 +394,9 @@ def _overwritten(into: Value, dim: int, places: Value, source: Value) -> Value:
 def _scatter_arguments(into: Value, dim: int, places: Value, source: Value) -> tuple[Value, Value, Tensor, int]:
     """With one axis each for `dim`, which is the last one of these, and the same axes otherwise."""
     dim = into.dim(dim)
-    into, source, places = (one_axis(one, dim)[0] for one in (into, source, places))
-    for other in range(into.rank):
-        if other != dim:
-            (into, source, places), factors = agreed([into, source, places], other)
-            if any(one.factors(other) != factors for one in (into, source, places)):
-                raise NotFused("a scatter of some elements of an axis")
+    into, source, places = aligned([one_axis(one, dim)[0] for one in (into, source, places)], dim)
+    if any(one.groups != into.groups for one in (source, places)):
+        raise NotFused("a scatter of some elements of an axis")
     place = into.axes(dim)[0]
     return into, source, from_the_end(places, into.tensor.shape[place]).tensor, place
 

@@ -349,20 +349,22 @@ _RUNNING = {"cumsum": "sum", "cumprod": "prod", "logcumsumexp": "logaddexp"}
 
 @lowers(*_RUNNING)
 def cumulative(context: Context, x: Value, dim: int, **named: Any) -> Value:
-    fn = _RUNNING[context.name]
+    x, place = _not_along_rows(_RUNNING[context.name], cast(x, context.dtype), dim)
+    return tidy(Value(build.scan(_RUNNING[context.name], x.tensor, place), x.groups))
+
+
+def _not_along_rows(fn: str, x: Value, dim: int) -> tuple[Value, int]:
+    """The value with a single axis to run along, and that axis."""
     if any(isinstance(factor, str) for factor in x.factors(dim)):
         raise NotFused(f"a running {fn} over the rows")
-    x, place = one_axis(cast(x, context.dtype), dim)
-    return tidy(Value(build.scan(fn, x.tensor, place), x.groups))
+    return one_axis(x, dim)
 
 
 @lowers("cummax", "cummin")
 def cumulative_extreme(context: Context, x: Value, dim: int) -> Any:
     """torch's place is the last one that has the running extreme, which is NaN from the first NaN on."""
     fn = context.name.removeprefix("cum")
-    if any(isinstance(factor, str) for factor in x.factors(dim)):
-        raise NotFused(f"a running {fn} over the rows")
-    one, place = one_axis(x, dim)
+    one, place = _not_along_rows(fn, x, dim)
     running, numbers = build.scan(fn, one.tensor, place), one.tensor
     is_new = build.apply("eq", numbers, running)
     if one.dtype.is_float:
