@@ -13,13 +13,12 @@ from torch import nn
 
 import random_graphs
 from conftest import PROGRAM
-from cpu_library import Library, loaded
+from cpu_library import Library, compiled_quickly, loaded
 from cpu_programs import RUNNABLE, needs_level
 from tensoa import export
 from tensoa.binding import words
 from tensoa.binding.parse import SCHEMA, parse
 from tensoa.compiler import build, cpu, interpret
-from tensoa.compiler.cpu import library
 from tensoa.compiler.operations import axis
 from tensoa.compiler.passes import simplified
 from tensoa.compiler.program import Output, Program
@@ -34,10 +33,10 @@ KINDS = all_kinds()
 
 @needs_level
 @pytest.mark.parametrize("first", range(0, 300, 60))
-def test_random_programs_are_right(first, monkeypatch):
-    """Compiled in a third of the time; `make fuzz-graphs` has the flags of packages and more programs."""
-    monkeypatch.setattr(library, "FLAGS", [flag.replace("-O3", "-O1") for flag in library.FLAGS])
-    _check_random(first, 60)
+def test_random_programs_are_right(first):
+    """`make fuzz-graphs` has more programs."""
+    with compiled_quickly():
+        _check_random(first, 60)
 
 
 @needs_level
@@ -147,6 +146,26 @@ def test_rows_that_are_only_joined_to_other_rows_go_from_memory_to_memory(fn, tm
         planes[1, 0][0] = rows[0]
         truth = interpret.interpret(program, planes, rows)[0].T
         np.testing.assert_allclose(made.run(planes, rows)[2], truth, rtol=1e-5)
+
+
+@needs_level
+def test_calculated_places_of_rows_that_are_joined_stay_until_they_are(tmp_path):
+    source = build.apply("exp", hits(20))
+    from_, to = (build.apply("abs", build.select(edges(2), 1, i)) for i in (0, 1))
+    x = build.gather(source, build.view(from_, ("edges", 20), [axis(0)]), [None, axis(1)])
+    joined = build.scatter("max", x, build.view(to, ("edges", 20), [axis(0)]), 0, "hits")
+    other = build.apply("exp", build.apply("neg", build.column(4, range(20), FLOAT32, ("edges", 20))))
+    outputs = tuple(Output(block, tuple(range(20)), value, FLOAT32) for block, value in ((2, joined), (3, other)))
+    program = Program(("hits", "edges"), outputs)
+    made, draw = Library(program, tmp_path), np.random.default_rng(3)
+    assert "pass_row<" in made.source.text
+    for rows in ([3, 7], [100, 230]):
+        planes = {(0, i): draw.normal(size=rows[0]).astype(np.float32) for i in range(20)}
+        planes |= {(4, i): draw.normal(size=rows[1]).astype(np.float32) for i in range(20)}
+        planes |= {(1, i): draw.integers(1 - rows[0], rows[0], rows[1]) for i in (0, 1)}
+        found = made.run(planes, rows)
+        for output, truth in zip(outputs, interpret.interpret(program, planes, rows)):
+            np.testing.assert_allclose(found[output.block], truth.T, rtol=1e-5)
 
 
 @needs_level

@@ -17,6 +17,7 @@ from tensoa.compiler.program import Program
 from tensoa.compiler.schedule.addresses import base_of, buffer_pitch, width_of
 from tensoa.compiler.schedule.memory import place
 from tensoa.compiler.schedule.nests import ItemLoop, Nests, StreamLoop, UnitLoop, nests_of
+from tensoa.compiler.schedule.roots import passed_on
 from tensoa.compiler.schedule.stages import ONE, stages_of, symbol_of
 from tensoa.compiler.schedule.words import describe
 from tensoa.compiler.tensors import Tensor
@@ -42,7 +43,7 @@ def schedule(program: Program) -> tuple[list[Nests], StageMemory]:
     memory = StageMemory(stages)
     found = [nests_of(stage, memory.orders) for stage in stages]
     for nests in found:
-        place(nests, {base_of(tensor) for tensor in memory.kept}, is_in_place=True)
+        place(nests, {base_of(tensor) for tensor in memory.kept}, is_in_place=True, late=passed_on(nests.stage))
     return found, memory
 
 

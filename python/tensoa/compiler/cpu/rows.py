@@ -17,7 +17,6 @@ from tensoa.compiler.program import Output
 from tensoa.compiler.schedule.addresses import (
     Indices,
     Linear,
-    base_of,
     buffer_pitch,
     elements_of,
     far_source,
@@ -29,8 +28,8 @@ from tensoa.compiler.schedule.addresses import (
 )
 from tensoa.compiler.schedule.buffers import Life, Slots
 from tensoa.compiler.schedule.nests import Loop, Nest, Nests, StreamLoop, loops_over
-from tensoa.compiler.schedule.roots import Reason, added_rows, is_whole_row
-from tensoa.compiler.schedule.stages import ONE, Stage, is_free, joins_rows, symbol_of, users_of
+from tensoa.compiler.schedule.roots import Reason, added_rows, passed_on
+from tensoa.compiler.schedule.stages import ONE, Stage, is_free, joins_rows, symbol_of
 from tensoa.compiler.schedule.streams import Online, are_rows
 from tensoa.compiler.tensors import Tensor
 
@@ -184,22 +183,7 @@ class StagePrinter(NestPrinter):
 
     @functools.cached_property
     def passed_on(self) -> set[Tensor]:
-        """Rows of memory that are only joined to other rows, each as a whole: they need no memory of their own."""
-        stage = self.nests.stage
-        users = users_of(stage.values, stage.earlier)
-        read = {base_of(one) for one in (*stage.kept, *stage.shared, *(output.value for output in stage.outputs))}
-        found = {scatter.args[0] for scatter in stage.scatters if is_whole_row(scatter.args[0]) and self.joins_whole(scatter)}
-        others = {scatter.args[0] for scatter in stage.scatters if not self.joins_whole(scatter)}
-        return {one for one in found - others - read - stage.earlier if not users[one]}
-
-    @staticmethod
-    def joins_whole(scatter: Tensor) -> bool:
-        """Whether a row is joined to one place, element by element."""
-        assert isinstance(scatter.op, ops.Scatter)
-        x, places = scatter.args
-        index = places.op.index if isinstance(places.op, ops.View) else ()
-        is_one = bool(index) and all(number == 0 for one in index for number, _ in one.terms)
-        return is_one and len(x.shape) == 2 and scatter.op.axis == 0
+        return passed_on(self.nests.stage)
 
     def print_passed(self, scatter: Tensor) -> str:
         assert isinstance(scatter.op, ops.Scatter)

@@ -3,7 +3,7 @@
 """Where buffers lie in the scratch memory of a stage: first fit, and used again after the last nest that reads them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tensoa.compiler import operations as ops
 from tensoa.compiler.schedule.addresses import base_of, elements_of, flat, width_of
@@ -16,11 +16,13 @@ LINE = 64  # bytes of a cache line, and of a vector
 
 
 def place(
-    nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor | None] = lambda _: None, is_in_place: bool = False
-) -> None:
+    nests: Nests, kept: set[Tensor], overwritten: Callable[[Nest], Tensor | None] = lambda _: None, is_in_place: bool = False,
+    late: Collection[Tensor] = (),
+) -> None:  # fmt: skip
     """Gives the buffers their offsets. `kept`: roots that lie in memory between stages instead. `overwritten(nest)`: the root
     that a nest has read before it writes; another one may then lie where it was. `is_in_place`: what a nest of a block of keys
     writes lies where the same elements of a root lie that it is the last one to read, so that caches have more of the block.
+    `late`: roots that are calculated at the end of the stage.
     """
     everything, roots = nests.all_nests, nests.all_roots
     owner = {id(buffer): buffer for buffer in (*nests.buffers.values(), *(nest.buffer for nest in everything))}
@@ -45,7 +47,7 @@ def place(
     for time, nest in enumerate(everything):
         for root in reads_of(nest, roots[time]):
             buffer = nests.buffers[root]
-            buffer.last = max(buffer.last, time + left[time])
+            buffer.last = len(everything) if nest.root in late else max(buffer.last, time + left[time])
     for target in nests.stage.targets:
         root = target if target in nests.roots else base_of(target)
         nests.buffers[root].last = len(everything)

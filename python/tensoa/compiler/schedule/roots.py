@@ -58,6 +58,26 @@ def is_whole_row(tensor: Tensor) -> bool:
     return is_row_gather(tensor) and _is_of_one_place(tensor) and not is_free(x) and not isinstance(x.op, ops.View)
 
 
+def passed_on(stage: Stage) -> set[Tensor]:
+    """Rows of memory that are only joined to other rows, each as a whole. They need no memory of their own: they go from memory
+    to memory at the end of the stage, so their places have to be there until then.
+    """
+    users = users_of(stage.values, stage.earlier)
+    read = {base_of(one) for one in (*stage.kept, *stage.shared, *(output.value for output in stage.outputs))}
+    found = {scatter.args[0] for scatter in stage.scatters if is_whole_row(scatter.args[0]) and _joins_whole(scatter)}
+    others = {scatter.args[0] for scatter in stage.scatters if not _joins_whole(scatter)}
+    return {one for one in found - others - read - stage.earlier if not users[one]}
+
+
+def _joins_whole(scatter: Tensor) -> bool:
+    """Whether a row is joined to one place, element by element."""
+    assert isinstance(scatter.op, ops.Scatter)
+    x, places = scatter.args
+    index = places.op.index if isinstance(places.op, ops.View) else ()
+    is_one = bool(index) and all(number == 0 for one in index for number, _ in one.terms)
+    return is_one and len(x.shape) == 2 and scatter.op.axis == 0
+
+
 def is_table_row(tensor: Tensor) -> bool:
     """Whether it is a row of a constant, by one place."""
     return _is_of_one_place(tensor) and isinstance(tensor.args[0].op, ops.Constant)
