@@ -181,7 +181,12 @@ def test_a_description_beside_columns_or_outputs_is_refused(tmp_path):
 )
 def test_options_of_networks_are_those_of_the_exporter_and_keywords(words, wanted, tmp_path, monkeypatch):
     got = []
-    monkeypatch.setattr(export, "export", lambda *arguments: got.append(arguments[3]))
+
+    def recorded(module, binding, path, asked):
+        got.append(asked)
+        return [export.Made("fused", {}, [], None, [])]
+
+    monkeypatch.setattr(export, "export", recorded)
     columns = ["input=x,y,z"]
     command(write_network(tmp_path), "--out", tmp_path / "m.pt2", *words, "--columns", *columns)
     tensoa.compile(nn.Linear(3, 2), tmp_path / "m.pt2", columns=columns, **wanted, report=print)
