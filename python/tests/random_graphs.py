@@ -940,7 +940,7 @@ def _check(seed, operations):
 
 
 BATCH = 12  # programs of one library
-QUICK = 7  # of 8 libraries are compiled quickly: the C++ is what is tested; the others as packages are
+QUICK = 15  # of 16 libraries are compiled quickly: the C++ is what is tested; the others as packages are
 
 
 def check_cpu(first, count=BATCH, level=None):
@@ -977,7 +977,7 @@ def _check_cpu(seeds, level):
         return [], refused, len(seeds)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        with compiled_quickly() if seeds[0] // BATCH % 8 < QUICK else contextlib.nullcontext():
+        with compiled_quickly() if seeds[0] // BATCH % 16 < QUICK else contextlib.nullcontext():
             library = Library(Program(ROWS, tuple(outputs)), folder, level)
         planes = planes_of(library.program, rows, seeds[0])
         messages = []
