@@ -169,6 +169,23 @@ def test_calculated_places_of_rows_that_are_joined_stay_until_they_are(tmp_path)
 
 
 @needs_level
+def test_what_has_no_rows_is_read_by_rows_and_by_what_has_none(tmp_path):
+    """Nothing lies where rows have it in scratch memory, though a later stage reads it in place."""
+    x = hits(20)
+    one = build.apply("exp", build.reduce("max", x, [0]))
+    left = build.apply("sub", build.apply("exp", x), build.view(one, x.shape, [axis(1)]))
+    other = build.apply("add", build.apply("exp", build.reduce("max", left, [0])), one)
+    values = (left, build.view(other, x.shape, [axis(1)]))
+    outputs = tuple(Output(2 + i, tuple(range(20)), value, FLOAT32) for i, value in enumerate(values))
+    made, draw = Library(Program(("hits",), outputs), tmp_path), np.random.default_rng(3)
+    for rows in ([1], [17], [100]):
+        planes = {(0, i): draw.normal(size=rows[0]).astype(np.float32) for i in range(20)}
+        found = made.run(planes, rows)
+        for output, truth in zip(outputs, interpret.interpret(made.program, planes, rows)):
+            np.testing.assert_allclose(found[output.block], truth.T, rtol=1e-5, atol=1e-5)
+
+
+@needs_level
 @pytest.mark.parametrize("width", [1, 4, 16, 21])
 def test_rows_of_a_table(width, tmp_path):
     """A place outside of it reads NaN."""

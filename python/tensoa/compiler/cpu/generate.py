@@ -14,7 +14,7 @@ from tensoa.compiler.cpu.target import X86_64, Target
 from tensoa.compiler.errors import NotFused
 from tensoa.compiler.printing import Place, joined
 from tensoa.compiler.program import Program
-from tensoa.compiler.schedule.addresses import base_of, buffer_pitch, width_of
+from tensoa.compiler.schedule.addresses import buffer_pitch, width_of
 from tensoa.compiler.schedule.memory import place
 from tensoa.compiler.schedule.nests import ItemLoop, Nests, StreamLoop, UnitLoop, nests_of
 from tensoa.compiler.schedule.roots import passed_on
@@ -43,7 +43,7 @@ def schedule(program: Program) -> tuple[list[Nests], StageMemory]:
     memory = StageMemory(stages)
     found = [nests_of(stage, memory.orders) for stage in stages]
     for nests in found:
-        place(nests, {base_of(tensor) for tensor in memory.kept}, is_in_place=True, late=passed_on(nests.stage))
+        place(nests, memory.here(nests.stage), is_in_place=True, late=passed_on(nests.stage))
     return found, memory
 
 
@@ -103,12 +103,11 @@ def _add(
     arguments = Arguments()
     printer = StagePrinter(nests, Weights(pool, arguments), is_tile, memory, program.rows)
     printer.is_special = is_special
-    lines = []
+    lines, here = [], memory.here(nests.stage)
     owners = {buffer.root: buffer for buffer in nests.buffers.values() if not buffer.is_common}
     for i, (root, buffer) in enumerate(owners.items()):
         kind, name = type_of(root.dtype), f"b{i}"
-        is_kept = root in memory.kept and root not in printer.nests_from_rows()
-        if is_kept:
+        if root in here:
             start = f"reinterpret_cast<{kind}*>(row_at<char>(kept[{arguments.name('k', memory.kept[root])}], first))"
             pitch = buffer_pitch(root) * 4 // width_of(root.dtype)
         else:

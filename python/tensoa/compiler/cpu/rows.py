@@ -60,6 +60,15 @@ class StageMemory:
     def strides(self, tensor: Tensor) -> list[int]:
         return strides_of(tensor, self.orders.get(tensor))
 
+    def here(self, stage: Stage) -> set[Tensor]:
+        """Roots that a stage writes and reads in `kept`, instead of in scratch memory."""
+        return set(self.kept) - from_rows(stage)
+
+
+def from_rows(stage: Stage) -> set[Tensor]:
+    """Roots of earlier stages that are read out of rows of memory: sums over rows, and what has no rows."""
+    return {root for root in stage.earlier if joins_rows(root) or symbol_of(root) != stage.rows}
+
 
 class StagePrinter(NestPrinter):
     """Prints a stage in one layout."""
@@ -97,14 +106,10 @@ class StagePrinter(NestPrinter):
     def _nest_text(self, nest: Nest) -> str:
         root = nest.root
         if nest.reason is Reason.EARLIER:
-            return "" if root in self.memory.kept and root not in self.nests_from_rows() else self.print_earlier(nest)
+            return "" if root in self.memory.here(self.nests.stage) else self.print_earlier(nest)
         if root in self.passed_on and not nest.is_copy:
             return ""
         return self.print_table(nest) if nest.reason is Reason.TABLE else self.printed(nest)
-
-    def nests_from_rows(self) -> set[Tensor]:
-        """Roots of earlier stages that are read out of rows of memory: sums over rows, and what has no rows."""
-        return {root for root in self.nests.stage.earlier if joins_rows(root) or symbol_of(root) != self.nests.stage.rows}
 
     # -- what is there before
 
