@@ -170,6 +170,20 @@ def test_sums_whose_order_is_that_of_the_moment_are_said():
     assert not cuda.generate(program).is_the_same and cuda.generate(program, deterministic=True).is_the_same
 
 
+def test_what_layers_with_weights_of_their_own_read_is_not_overwritten(tmp_path):
+    """Each part of a row has its own layer, of more outputs than a lane makes at a time."""
+    draw = np.random.default_rng(5)
+    x = build.apply("exp", build.column(0, range(48), FLOAT32, ("hits", 2, 24)))
+    for size in (24, 16):
+        weight = build.constant(draw.normal(size=(2, size, 24)), FLOAT32)
+        x = build.apply("relu", build.contract(x, weight, "rak", "aok", "rao"))
+    program = Program(("hits",), (Output(2, tuple(range(32)), x, FLOAT32),))
+    planes = {(0, i): draw.normal(size=50).astype(np.float32) / 2 for i in range(48)}
+    (truth,) = interpret.interpret(program, planes, [50])
+    for found in CudaLibrary(program, tmp_path).runs(planes, [50]):
+        np.testing.assert_allclose(found[2], truth.reshape(50, -1).T, rtol=1e-4, atol=1e-4)
+
+
 def test_a_layer_that_every_block_would_read_is_refused():
     weight = build.constant(np.ones((600, 600)), FLOAT32)
     program = simplified(program_of(build.contract(hits(600), weight, "nk", "ok", "no")))

@@ -54,7 +54,9 @@ def operand_of(nest: Nest, roots: Roots, target: Target) -> Tensor | None:
     """The root whose numbers a warp has read before it writes results: that of a layer whose outputs are all in registers.
     Results of another width would lie where other rows have theirs, which are read later.
     """
-    if item_count(nest) != 1 or nest.inner is None:
+    if item_count(nest) != 1 or nest.inner is None or not isinstance(nest.inner.op, ops.Contract):
+        return None
+    if set(nest.inner.op.left) & set(nest.inner.op.right) & set(nest.inner.op.out):  # lanes read it for some outputs at a time
         return None
     (x,) = [arg for arg in nest.inner.args if not is_constant(arg)]
     (weight,) = [arg for arg in nest.inner.args if is_constant(arg)]
