@@ -196,6 +196,10 @@ ACROSS_AND_MASKED = {
     "a number of a row": lambda x: x + torch.arange(len(x))[:, None],
     "sums of all rows": lambda x: x.sum(0).expand_as(x) + x.sum(0, keepdim=True),
     "decimals": lambda x: x.round(decimals=2),
+    "a sum of products of all rows": lambda x: (
+        x.view(-1, 3, 4) + torch.addbmm(torch.ones(3, 4), x[:, :6].view(-1, 3, 2), x[:, 4:].view(-1, 2, 4), beta=2, alpha=3)
+    ).flatten(1),
+    "a product and nothing of what there was": lambda x: torch.addmm(x.log(), x, torch.arange(144.0).view(12, 12), beta=0),
 }
 
 
@@ -203,3 +207,19 @@ ACROSS_AND_MASKED = {
 def test_idioms_that_are_made_of_operations(name):
     program = check(Function(ACROSS_AND_MASKED[name]), bound([block("x", 12)], [block("y", 12)]), 2e-5)
     assert cpu.generate(simplified(program)).text
+
+
+def test_bits_as_numbers_of_another_dtype_are_refused():
+    """A lowering whose dtype or shape is not that of torch is none."""
+    with pytest.raises(NotFused, match=r"view.dtype: float32.* and torch.int32"):
+        captured(Function(lambda x: (x.view(torch.int32) & 255).float()), bound([block("x", 4)], [block("y", 4)]))
+
+
+def test_the_norm_of_no_rows_is_zero():
+    def function(x, e):
+        return x + torch.linalg.vector_norm(e, dim=0) + e.norm()
+
+    binding = bound([block("x", 4), block("e", 4, collection=1)], [block("y", 4)])
+    planes, (x, e) = inputs(binding, {0: 5, 1: 0})
+    (got,) = interpret.interpret(captured(Function(function), binding), planes, [5, 0])
+    np.testing.assert_array_equal(got, function(x, e).numpy())

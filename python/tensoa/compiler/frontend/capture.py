@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a program of torch.export to a typed program."""
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -133,7 +134,36 @@ class Capture:
             raise NotFused(f"the operation {node.target}")
         with made_by(f"front end, {node.target}"):
             context = Context(node, self.symbols)
-            return lower(context, *args, **named) if name in WRITES_MASKED else of_masked(context, lower, args, named)
+            result = lower(context, *args, **named) if name in WRITES_MASKED else of_masked(context, lower, args, named)
+        need_as_torch(context, result)
+        return result
+
+
+def need_as_torch(context: Context, result: Any) -> None:
+    """Raises NotFused where tensors have not the dtypes and shapes that torch says of them."""
+    if result is None:
+        return
+    results, metas = (one if isinstance(one, (list, tuple)) else [one] for one in (result, context.meta))
+    for value, meta in zip(results, metas):
+        if not isinstance(value, Value):
+            continue
+        is_same = value.dtype == calculated(dtype_of(meta.dtype)) and value.rank == len(meta.shape)
+        if not is_same or not all(_is_size(context, value.factors(dim), size) for dim, size in enumerate(meta.shape)):
+            shape = [value.factors(dim) for dim in range(value.rank)]
+            raise NotFused(f"{context.node.target}: {value.dtype.name}{shape}, and {meta.dtype}{list(meta.shape)} in torch")
+
+
+def _is_size(context: Context, own: Factors, size: Any) -> bool:
+    """Whether the product of factors, in whatever order, is a size of torch, or one that torch does not know before the data."""
+    try:
+        wanted = context.factors(size)
+    except NotFused:
+        return True
+    return _product(own) == _product(wanted)
+
+
+def _product(factors: Factors) -> tuple[list[str], int]:
+    return sorted(n for n in factors if isinstance(n, str)), math.prod(n for n in factors if isinstance(n, int))
 
 
 def of_masked(context: Context, lower: Callable[..., Any], args: Any, named: Any) -> Any:

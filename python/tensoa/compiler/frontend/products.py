@@ -85,8 +85,10 @@ def matmul(context: Context, x: Value, y: Value) -> Value:
 
 @lowers("addmm", "addmv", "addbmm")
 def addmm(context: Context, bias: Value, x: Value, y: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    found = matmul(context, x, y)
+    found = product(x, y, "bik", "bkj", "ij") if x.rank == 3 else matmul(context, x, y)
     found = found if alpha == 1 else apply("mul", found, number(alpha, found.dtype))
+    if beta == 0:  # what the bias is does not matter then, NaN included
+        return found
     bias = bias if beta == 1 else apply("mul", bias, number(beta, bias.dtype))
     return apply("add", found, bias)
 

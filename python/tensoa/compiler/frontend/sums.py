@@ -98,7 +98,8 @@ def scaled(x: Value, dims: Sequence[int]) -> tuple[Value, Value]:
     overflows or vanishes whose root does not.
     """
     least, most = math.log2(np.finfo(x.dtype.name).tiny), math.log2(np.finfo(x.dtype.name).max) - 1
-    exponent = apply("floor", apply("log2", reduced("max", apply("abs", x), dims, True)))
+    largest = apply("maximum", reduced("max", apply("abs", x), dims, True), number(0.0, x.dtype))  # 0 of no rows
+    exponent = apply("floor", apply("log2", largest))
     scale = apply("exp2", apply("maximum", apply("minimum", exponent, number(most, x.dtype)), number(least, x.dtype)))
     return apply("div", x, scale), scale
 
