@@ -123,6 +123,8 @@ class _InDouble(TorchDispatchMode):
             return tree_map(_as_double, result)
         if function is torch.ops.aten._assert_tensor_metadata.default:  # of an exported program, with the dtypes of its own
             return None
+        if function is torch.ops.aten.view.dtype and args[0].is_floating_point():
+            raise TypeError("float64 has other bits")
         if not function._schema.is_mutable:  # what changes a tensor must have that one
             args, kwargs = tree_map(_as_double, (args, kwargs))
         dtype = kwargs.get("dtype")

@@ -279,6 +279,12 @@ def test_what_a_model_fills_of_its_own_is_of_float64_in_the_exact_results():
     assert case.exact[0].dtype == torch.float64 and torch.get_default_dtype() == torch.float32
 
 
+def test_a_model_that_takes_floats_as_bits_has_no_results_in_float64():
+    of_bits = Module(lambda m, x: (x.view(torch.int32)[:, :2] >> 16).float())
+    case = next(iter(cases_of(of_bits, bind(*THREE_TO_TWO), [{"collection": 0}])))
+    assert case.exact is case.eager
+
+
 def test_what_is_no_number_in_both_is_right_and_only_there():
     def root(m, x):
         return x[:, :2].sqrt()

@@ -149,8 +149,9 @@ def need_as_torch(context: Context, result: Any) -> None:
             continue
         is_same = value.dtype == calculated(dtype_of(meta.dtype)) and value.rank == len(meta.shape)
         if not is_same or not all(_is_size(context, value.factors(dim), size) for dim, size in enumerate(meta.shape)):
-            shape = [value.factors(dim) for dim in range(value.rank)]
-            raise NotFused(f"{context.node.target}: {value.dtype.name}{shape}, and {meta.dtype}{list(meta.shape)} in torch")
+            own = ", ".join("*".join(map(str, value.factors(dim))) for dim in range(value.rank))
+            wanted = f"{dtype_of(meta.dtype).name}[{', '.join(map(str, meta.shape))}]"
+            raise NotFused(f"{context.node.target}, which gives {wanted}, and would give {value.dtype.name}[{own}] here")
 
 
 def _is_size(context: Context, own: Factors, size: Any) -> bool:
