@@ -62,12 +62,8 @@ class StageMemory:
 
     def here(self, stage: Stage) -> set[Tensor]:
         """Roots that a stage writes and reads in `kept`, instead of in scratch memory."""
-        return set(self.kept) - from_rows(stage)
-
-
-def from_rows(stage: Stage) -> set[Tensor]:
-    """Roots of earlier stages that are read out of rows of memory: sums over rows, and what has no rows."""
-    return {root for root in stage.earlier if joins_rows(root) or symbol_of(root) != stage.rows}
+        from_rows = {root for root in stage.earlier if joins_rows(root) or symbol_of(root) != stage.rows}  # of memory, for all
+        return set(self.kept) - from_rows
 
 
 class StagePrinter(NestPrinter):
