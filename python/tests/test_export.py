@@ -21,7 +21,7 @@ from tensoa.binding.model import with_examples, with_lengths
 from tensoa.compiler import cpu, inductor
 from tensoa.compiler.cpu.processors import cpu_flags
 from tensoa.errors import InputError
-from tensoa.export import Options, export, main
+from tensoa.export import Made, Options, export, main
 from tensoa.importers.files import load_module
 from tensoa.package import archive
 from tensoa.package.cases import KINDS
@@ -443,7 +443,12 @@ def test_command_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, 
 )
 def test_command_asks_for_sums_that_are_the_same_bits_at_every_call(words, asked, tmp_path, monkeypatch):
     got = []
-    monkeypatch.setattr("tensoa.export.export", lambda *arguments: got.append(arguments[-1].deterministic))
+
+    def recorded(*arguments):
+        got.append(arguments[-1].deterministic)
+        return [Made("fused", {}, [], None, [])]
+
+    monkeypatch.setattr("tensoa.export.export", recorded)
     (tmp_path / "model.py").write_text("import torch\n\n\ndef make():\n    return torch.nn.Linear(3, 2)\n")
     text = {"schema": 1, "match": "order", "inputs": THREE_TO_TWO[0], "outputs": THREE_TO_TWO[1]}
     (tmp_path / "binding.json").write_text(json.dumps(text))

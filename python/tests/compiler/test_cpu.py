@@ -22,6 +22,7 @@ from tensoa.compiler import build, cpu, interpret
 from tensoa.compiler.operations import axis
 from tensoa.compiler.passes import simplified
 from tensoa.compiler.program import Output, Program
+from tensoa.compiler.schedule import nests, roots
 from tensoa.compiler.schedule.stages import users_of
 from tensoa.dtypes import DTYPES, FLOAT32, INT64
 from test_frontend import captured, inputs
@@ -354,7 +355,8 @@ class Steps(nn.Module):
 
 def test_the_users_of_values_are_counted_once_a_stage_and_not_for_each_loop_nest(monkeypatch):
     counted = []
-    monkeypatch.setattr("tensoa.compiler.cpu.rows.users_of", lambda *given: counted.append(1) or users_of(*given))
+    for module in (roots, nests):
+        monkeypatch.setattr(module, "users_of", lambda *given: counted.append(1) or users_of(*given))
 
     def count(steps):
         columns = [f"x{i}" for i in range(2 * steps)]
