@@ -646,10 +646,21 @@ TEST_F(ServedModels, AServerThatLiesIsCaughtByItsFirstAnswer) {
   EXPECT_THAT(warnings.text(),
               AllOf(HasSubstr(liar.address() + ": sent an answer of the file"),
                     HasSubstr(", expected the file " + kOld.checksum().substr(0, 12))));
-  const Model<> alone(url_of({&liar}), Options{.retry = {.attempts = 1}});
-  const ServiceError error = failure_of(alone, alone.plan(metadata()));
+}
+
+TEST_F(ServedModels, AServerThatLiesIsTheReasonAlsoWhereTheDeadlineEndsTheLastAttempt) {
+  Server liar(kOld);
+  liar.lie(kNew);
+  std::atomic<int> calls = 0;
+  liar.answer_calls([&](const std::string&) -> std::optional<FakeReply> {
+    if (calls++ > 0) std::this_thread::sleep_for(1s);
+    return std::nullopt;
+  });
+  const Model<> model(url_of({&liar}), Options{.deadline = 500ms, .retry = {.attempts = 1}});
+  const ServiceError error = failure_of(model, model.plan(metadata()));
   EXPECT_EQ(error.code(), 13);
   EXPECT_THAT(error.what(), HasSubstr("sent an answer of the file"));
+  EXPECT_GT(calls, 1);
 }
 
 TEST_F(ServedModels, OfOtherBackEndsAreComparedByTheVersionOfTheirAnswers) {

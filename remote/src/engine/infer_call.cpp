@@ -306,7 +306,10 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
                      status.code == kInvalidArgument ? Refusal::kOfRequest : Refusal::kOfServer);
     }
     service_->servers().release(server, Outcome::kFailed);
-    if (course_.refused.empty()) course_.failure = error;
+    // Where models are in doubt the deadline ends the last of many attempts; what raised the doubt is the reason.
+    const bool is_cut_short =
+        course_.doubts > 0 && course_.failure.has_value() && Clock::now() >= deadline_;
+    if (course_.refused.empty() && !is_cut_short) course_.failure = error;
     if (const auto pause = pause_after_failure()) {
       return service_->transport().after(*pause, [self = shared_from_this()] { self->repeat(); });
     }
