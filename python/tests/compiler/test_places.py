@@ -4,12 +4,15 @@
 module in float64.
 """
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as f
 
 from bindings import block, bound
-from captured_programs import Results, assert_same, fused_program
+from captured_programs import Results, assert_same, captured, fused_program
+from tensoa.binding.model import with_examples
+from tensoa.compiler import interpret
 from tensoa.compiler.errors import NotFused
 
 
@@ -94,6 +97,23 @@ def of_columns_below_zero(m, x, i):
 
 def test_places_of_columns_below_zero_count_from_the_end():
     assert_same(of_columns_below_zero, [block("x", 12), block("i", 2, "int64")], (4, 1, 12))
+
+
+def of_places_below_zero(m, x, i):
+    return m.table(i[:, 0]), x.gather(1, i), x.index_select(1, m.at), x.scatter_add(1, i, torch.ones_like(x[:, :2]))
+
+
+def test_places_below_zero_are_none_where_torch_stops():
+    """As those behind the end: NaN, and left out of a sum."""
+    module = Results(of_places_below_zero, table=torch.nn.Embedding(3, 1), at=torch.tensor([2]))
+    outputs = [block(f"y{i}", width) for i, width in enumerate((1, 2, 1, 3))]
+    program = captured(module, with_examples(module, bound([block("x", 3), block("i", 2, "int64")], outputs)))
+    planes = {(0, i): np.full(2, 10.0 + i, np.float32) for i in range(3)}
+    planes |= {(1, i): np.array([places, 0]) for i, places in enumerate((-1, 3))}
+    table, gathered, _, summed = interpret.interpret(program, planes, [2])
+    assert np.isnan(table[0]).all() and table[1] == module.table.weight[0].item()
+    np.testing.assert_array_equal(gathered, [[np.nan, np.nan], [10, 10]])
+    np.testing.assert_array_equal(summed, [[10, 11, 12], [12, 11, 12]])
 
 
 def test_truth_values_that_are_summed_at_one_place_stay_truth_values():

@@ -41,7 +41,7 @@ INT32 = DTYPES["int32"]
 
 
 def from_the_end(places: Value, size: Size) -> Value:
-    """Negative places count from the end of an axis of fixed size; of rows they name none."""
+    """What torch's x[places] reads: negative places count from the end of an axis of fixed size; of rows they name none."""
     if isinstance(size, str) or _are_places(places.tensor):
         return places
     is_negative = apply("lt", places, number(0, places.dtype))
@@ -57,14 +57,10 @@ def _are_places(tensor: Tensor) -> bool:
 
 
 def indexed(x: Value, dim: int, places: Value) -> Value:
-    """x[:, …, places, …]: the axes of the places take the place of an axis."""
-    if kind_of(places.dtype) == BOOLS:
-        raise NotFused("rows that are chosen by a mask, of which only the data knows the number")
+    """The axes of the places take the place of an axis. A place outside of it reads NaN (0 of integers)."""
     dim = x.dim(dim)
     x, place = one_axis(x, dim)
-    size = x.tensor.shape[place]
-    at = from_the_end(places, size).tensor
-    count = len(at.shape)
+    at, count = places.tensor, len(places.tensor.shape)
     shape = (*x.tensor.shape[:place], *at.shape, *x.tensor.shape[place + 1 :])
     wide = build.view(at, shape, [axis(place + i) for i in range(count)])
     index: list[Affine | None] = [axis(i if i < place else i + count - 1) for i in range(len(x.tensor.shape))]
@@ -92,7 +88,9 @@ def index(context: Context, x: Value, places: Sequence[Value | None]) -> Value |
     if len(named) > len(listed) == 1 and _affine_of(named[0][1].tensor) is None:
         return _of_any_row(x, *named)
     if len(named) == 1 and _affine_of(named[0][1].tensor) is None:
-        return indexed(x, *named[0])
+        dim, at = named[0]
+        x, place = one_axis(x, dim)
+        return indexed(x, dim, from_the_end(at, x.tensor.shape[place]))
     return _several(x, [i for i, _ in named], [one for _, one in named])
 
 
@@ -103,6 +101,8 @@ def _listed(places: Sequence[Value | None]) -> list[tuple[int, Value]]:
     for one in places:
         mask = None if one is None or kind_of(one.dtype) != BOOLS else known_numbers(one)
         found = [one] if mask is None else [value_of(build.constant(found, INT64)) for found in np.nonzero(mask)]
+        if any(one is not None and kind_of(one.dtype) == BOOLS for one in found):
+            raise NotFused("rows that are chosen by a mask, of which only the data knows the number")
         named += [(dim + i, part) for i, part in enumerate(found) if part is not None]
         dim += len(found)
     return named
@@ -130,7 +130,8 @@ def _of_any_row(x: Value, rows: tuple[int, Value], elements: tuple[int, Value]) 
     """Elements of any rows: the rows, and of each the element."""
     dim, row = rows
     found = indexed(x, dim, row)
-    at, place = elements[1], dim + row.rank
+    place = dim + row.rank
+    at = from_the_end(elements[1], found.size(place))
     for _ in range(dim):
         at = unsqueezed(at, 0)
     for _ in range(place, found.rank):
@@ -220,8 +221,6 @@ def limits_of(tensor: Tensor) -> tuple[float, float]:
 
 def _several(x: Value, dims: Sequence[int], places: Sequence[Value]) -> Value:
     """x[..., places, places, ...]: their axes are where the first one is, or come first where other axes are in between."""
-    if any(kind_of(one.dtype) == BOOLS for one in places):
-        raise NotFused("rows that are chosen by a mask, of which only the data knows the number")
     wide = broadcast(*(cast(one, INT64) for one in places))
     others = [dim for dim in range(x.rank) if dim not in dims]
     known = [_inside(one.tensor, x, dim) for one, dim in zip(wide, dims)]
@@ -323,8 +322,7 @@ def taken_along(x: Value, dim: int, places: Value) -> Value:
         if other != x.dim(dim) and own != wanted and all(isinstance(n, int) for n in (*own, *wanted)):
             x = cut(x, other, 0, places.size(other))
     x, places, index = in_axis(x, dim, places)
-    at = from_the_end(places, x.tensor.shape[index.index(None)]).tensor
-    return tidy(Value(build.gather(x.tensor, at, index), places.groups))
+    return tidy(Value(build.gather(x.tensor, places.tensor, index), places.groups))
 
 
 def in_axis(x: Value, dim: int, numbers: Value) -> tuple[Value, Value, list[Affine | None]]:
@@ -398,7 +396,7 @@ def _scatter_arguments(into: Value, dim: int, places: Value, source: Value) -> t
     if any(one.groups != into.groups for one in (source, places)):
         raise NotFused("a scatter of some elements of an axis")
     place = into.axes(dim)[0]
-    return into, source, from_the_end(places, into.tensor.shape[place]).tensor, place
+    return into, source, places.tensor, place
 
 
 @lowers("scatter")
