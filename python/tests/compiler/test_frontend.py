@@ -91,6 +91,7 @@ OF_INTEGERS = {
     "sums": lambda x: x.to(torch.int32).sum(1, keepdim=True).expand(-1, 4) + x.cumsum(1),
     "truth": lambda x: ((x > 2) & ~(x == 5) | (x < 0)).long(),
     "powers": lambda x: x**3 - x**2,
+    "whole": lambda x: x.floor() + 2 * x.ceil() + 3 * x.trunc() + 4 * x.round(),
     "order": lambda x: x.sort(1, descending=True).indices + x.argmin(1, keepdim=True),
     "written": lambda x: torch.cat([x[:, :1], x[:, 1:].flip(1)], 1).index_add(1, torch.tensor([0, 0, 3]), x[:, :3]),
 }
@@ -196,6 +197,7 @@ ACROSS_AND_MASKED = {
     "a number of a row": lambda x: x + torch.arange(len(x))[:, None],
     "sums of all rows": lambda x: x.sum(0).expand_as(x) + x.sum(0, keepdim=True),
     "decimals": lambda x: x.round(decimals=2),
+    "slopes that are random where it is trained": lambda x: f.rrelu(x, 0.2, 0.5),
     "a sum of products of all rows": lambda x: (
         x.view(-1, 3, 4) + torch.addbmm(torch.ones(3, 4), x[:, :6].view(-1, 3, 2), x[:, 4:].view(-1, 2, 4), beta=2, alpha=3)
     ).flatten(1),

@@ -94,13 +94,13 @@ def remainder(context: Context, x: Any, y: Any) -> Value:
     return apply("where", is_off, apply("add", rest, y), rest)
 
 
-@lowers("round")
-def round_(context: Context, x: Value, decimals: int = 0) -> Value:
+@lowers("round", "floor", "ceil", "trunc")
+def rounded(context: Context, x: Value, *, decimals: int = 0) -> Value:
     if kind_of(x.dtype) == INTEGERS:
         return x
     unit = number(10.0 ** abs(decimals), x.dtype)
     if decimals == 0:
-        return apply("round", x)
+        return apply(context.name, x)
     there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
     return apply(back, apply("round", apply(there, x, unit)), unit)
 
@@ -179,6 +179,15 @@ def gelu(context: Context, x: Value, approximate: str = "none") -> Value:
 def leaky_relu(context: Context, x: Value, slope: float = 0.01) -> Value:
     zero = number(0.0, x.dtype)
     return apply("where", apply("gt", x, zero), x, apply("mul", x, number(slope, x.dtype)))
+
+
+@lowers("rrelu_with_noise_functional")
+def randomized_relu(
+    context: Context, x: Value, noise: Value, low: float = 1 / 8, high: float = 1 / 3, is_trained: bool = False, *more: Any
+) -> tuple[Value, Value]:
+    if is_trained:
+        raise NotFused("random numbers (rrelu)")
+    return leaky_relu(context, x, (low + high) / 2), noise
 
 
 @lowers("elu")
