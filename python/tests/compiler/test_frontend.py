@@ -217,6 +217,12 @@ def test_bits_as_numbers_of_another_dtype_are_refused():
         captured(Function(lambda x: (x.view(torch.int32) & 255).float()), bound([block("x", 4)], [block("y", 4)]))
 
 
+@pytest.mark.parametrize("function", [lambda x: x[:, :0], lambda x: x.new_zeros(len(x), 0)])
+def test_tensors_without_elements_are_refused_as_such(function):
+    with pytest.raises(NotFused, match="^a tensor without elements$"):
+        captured(Function(lambda x: torch.cat([function(x), x], 1)), bound([block("x", 4)], [block("y", 4)]))
+
+
 def test_the_norm_of_no_rows_is_zero():
     def function(x, e):
         return x + torch.linalg.vector_norm(e, dim=0) + e.norm()

@@ -71,8 +71,10 @@ class Context:
         return [arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in self.node.args]
 
     def factors(self, size: Any) -> Factors:
-        """A size of torch as row symbols and a fixed number, the rows first. Raises NotFused for sums of sizes."""
+        """A size of torch as row symbols and a fixed number, the rows first. Raises NotFused for sums of sizes, and for 0."""
         if isinstance(size, int):
+            if size == 0:
+                raise NotFused("a tensor without elements")
             return [size] if size != 1 else []
         expression = size.node.expr if hasattr(size, "node") else size
         found: list[Size] = []
