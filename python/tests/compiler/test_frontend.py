@@ -91,6 +91,7 @@ OF_INTEGERS = {
     "sums": lambda x: x.to(torch.int32).sum(1, keepdim=True).expand(-1, 4) + x.cumsum(1),
     "truth": lambda x: ((x > 2) & ~(x == 5) | (x < 0)).long(),
     "powers": lambda x: x**3 - x**2,
+    "infinite": lambda x: x + x.isinf() + 2 * (x > 3).isinf() + 3 * x.isposinf() + 4 * x.isneginf(),
     "whole": lambda x: x.floor() + 2 * x.ceil() + 3 * x.trunc() + 4 * x.round(),
     "order": lambda x: x.sort(1, descending=True).indices + x.argmin(1, keepdim=True),
     "written": lambda x: torch.cat([x[:, :1], x[:, 1:].flip(1)], 1).index_add(1, torch.tensor([0, 0, 3]), x[:, :3]),
@@ -170,6 +171,17 @@ def test_the_place_of_an_extreme_is_that_of_nan_where_there_is_one():
     program = captured(Function(function), bound([block("x", 4)], [block("y", 4, "int64")]))
     (got,) = interpret.interpret(program, {(0, i): x[:, i].numpy() for i in range(4)}, [len(x)])
     assert np.array_equal(got, function(x).numpy())
+
+
+def test_powers_of_one_half_are_roots_also_of_what_has_none():
+    x = torch.tensor([[-math.inf, -4.0, -0.0, 0.0], [4.0, math.inf, math.nan, 0.25]])
+
+    def function(x):
+        return torch.cat([x**0.5, x**-0.5], 1)
+
+    program = captured(Function(function), bound([block("x", 4)], [block("y", 8)]))
+    (got,) = interpret.interpret(program, {(0, i): x[:, i].numpy() for i in range(4)}, [len(x)])
+    np.testing.assert_array_equal(got, function(x).numpy())
 
 
 @pytest.mark.parametrize("running", [torch.cummax, torch.cummin])

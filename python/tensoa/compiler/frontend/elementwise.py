@@ -114,8 +114,8 @@ def power(context: Context, x: Any, y: Any) -> Value:
         and (abs(y) <= 4 or kind_of(context.dtype) == INTEGERS)
     ):
         return _whole_power(context, x, int(y))
-    if y == 0.5:
-        return apply("sqrt", *context.promoted(x))
+    if y in (0.5, -0.5):
+        return apply("sqrt" if y > 0 else "rsqrt", *context.promoted(x))
     if kind_of(context.dtype) == INTEGERS:
         raise NotFused("a power of integers that is not a number of the program")
     return apply("pow", *context.promoted(x, y))
@@ -160,6 +160,8 @@ def is_nan(context: Context, x: Value) -> Value:
 
 @lowers("isinf")
 def is_infinite(context: Context, x: Value) -> Value:
+    if not x.dtype.is_float:
+        return apply("ne", x, x)
     return apply("eq", apply("abs", x), number(math.inf, x.dtype))
 
 
