@@ -118,7 +118,7 @@ def test_collections_of_one_length_are_fused_and_the_package_says_so(tmp_path):
 
 def test_model_of_one_number_of_rows_is_refused(tmp_path):
     function = lambda m, x: (x.view(1021, 3) if len(x) == 1021 else x) @ m.weight  # noqa: E731
-    assert "needs exactly 1021 rows" in refusal(Module(function), bind(*THREE_TO_TWO), tmp_path)
+    assert "follows it for exactly 1021 rows" in refusal(Module(function), bind(*THREE_TO_TWO), tmp_path)
 
 
 def test_gpu_that_is_not_there_is_refused(tmp_path):

@@ -132,7 +132,7 @@ def _check_free(program: torch.export.ExportedProgram, binding: Binding, rules: 
         if collection is None:
             continue
         if _fixed(rows) is not None:
-            raise Unsupported(f'block "{block.name}": the model needs exactly {rows} rows; expected any number')
+            raise Unsupported(f'block "{block.name}": torch.export follows it for exactly {rows} rows; expected any number')
         if not takes_any_rows(program, rows):
             limits = limits_of(program, rows)
             raise Unsupported(f'block "{block.name}": the model takes {rows.node.expr} rows ({limits}), not any number')

@@ -88,7 +88,7 @@ def _symbols(
         block = binding.inputs[i]
         size = node.meta["val"].shape[1 if block.is_transposed else 0]
         if isinstance(size, int) or size.node.maybe_as_int() is not None:
-            raise NotFused(f"exactly {size} rows of block {block.name}")
+            raise NotFused(f"an operation that torch.export follows for exactly {size} rows of block {block.name} only")
         if not takes_any_rows(program, size, with_needs=True):
             raise NotFused(f"a number of rows of block {block.name} that is not any ({limits_of(program, size)})")
         domain = domains.index(block.collection)
