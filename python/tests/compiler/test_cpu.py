@@ -115,6 +115,19 @@ def test_small_terms_next_to_a_large_bias_are_rounded_once(level, tmp_path):
 
 
 @needs_level
+@pytest.mark.parametrize("level", RUNNABLE)
+def test_what_rounding_takes_does_not_grow_with_the_number_of_terms(level, tmp_path):
+    layer = nn.Linear(2000, 8, bias=False).requires_grad_(False)
+    layer.weight.abs_()  # terms that do not cancel
+    made = Library(captured(layer, Kind(layer, [block("x", 2000)], [block("y", 8)]).binding()), tmp_path, level)
+    for count in (3, 50):
+        x = np.random.default_rng(count).uniform(size=(2000, count)).astype(np.float32)
+        found = np.stack(made.run({(0, i): x[i] for i in range(2000)}, [count])[1])
+        wanted = layer.weight.double().numpy() @ x.astype(np.float64)
+        assert np.abs(found / wanted - 1).max() < 6 * 2**-24
+
+
+@needs_level
 def test_all_columns_of_integers(tmp_path):
     """Short integers wrap around as torch's do."""
     for name in ("int8", "int16", "uint8", "int32", "int64"):

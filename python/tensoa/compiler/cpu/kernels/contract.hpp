@@ -11,6 +11,25 @@
 
 namespace {
 
+/// Terms that are added one after another. Of more the sums of so many are added: what rounding takes grows with their number.
+constexpr int kTerms = 128;
+
+/// `add(part, first1, end1, first2, end2)` of k1 by k2 terms in parts, which are added to `sum`.
+template <int NO, int NV, class F>
+[[gnu::always_inline]] inline void add_in_parts(V (&sum)[NO][NV], int k1, int k2, F add) {
+  const int most2 = std::max(std::min(k2, kTerms), 1), most1 = kTerms / most2;
+  for (int i = 0; i < k1; i += most1)
+    for (int k = 0; k < k2; k += most2) {
+      V part[NO][NV] = {};
+      add(part, i, std::min(i + most1, k1), k, std::min(k + most2, k2));
+      const bool is_first = i + k == 0;  // of a constant one part nothing is added
+#pragma GCC unroll 8
+      for (int j = 0; j < NO; ++j)
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v) sum[j][v] = is_first ? part[j][v] : sum[j][v] + part[j][v];
+    }
+}
+
 // ---- vectors of rows
 
 /// O outputs of weights that all rows have, packed as constants.py packs them. `epilogue(accumulator, output, row)`.
@@ -21,13 +40,15 @@ template <int NV, int O, int K1, int K2, class E>
   const auto block = [=]<int NO>(std::integral_constant<int, NO>, int o) TENSOA_INLINE {
     const float *const bias = w + o / kBlock * stride + o % kBlock, *b = bias;
     V sum[NO][NV] = {};
-    for (int k1 = 0; k1 < K1; ++k1) {
-      const float* from = a + k1 * s1;
-      for (int k2 = 0; k2 < K2; ++k2, from += s2) {
-        b += kBlock;
-        add_products(sum, from, b);
+    add_in_parts(sum, K1, K2, [&](auto& part, int k1, int end1, int k2, int end2) TENSOA_INLINE {
+      for (; k1 < end1; ++k1) {
+        const float* from = a + k1 * s1 + k2 * s2;
+        for (int k = k2; k < end2; ++k, from += s2) {
+          b += kBlock;
+          add_products(part, from, b);
+        }
       }
-    }
+    });
 #pragma GCC unroll 16
     for (int j = 0; j < NO; ++j)
 #pragma GCC unroll 3
@@ -64,18 +85,20 @@ template <int NV, int O, int K1, int K2, class E>
   constexpr int per = 4;
   const auto block = [=]<int NO>(std::integral_constant<int, NO>, int o) TENSOA_INLINE {
     V sum[NO][NV] = {};
-    for (int k1 = 0; k1 < K1; ++k1)
-      for (int k2 = 0; k2 < K2; ++k2) {
-        const float *x = a + k1 * s1 + k2 * s2, *y = b + k1 * b1 + k2 * b2 + o * bo;
-        V in[NV];
+    add_in_parts(sum, K1, K2, [&](auto& part, int k1, int end1, int k2, int end2) TENSOA_INLINE {
+      for (; k1 < end1; ++k1)
+        for (int k = k2; k < end2; ++k) {
+          const float *x = a + k1 * s1 + k * s2, *y = b + k1 * b1 + k * b2 + o * bo;
+          V in[NV];
 #pragma GCC unroll 3
-        for (int v = 0; v < NV; ++v) in[v] = load(x + v * kLanes);
+          for (int v = 0; v < NV; ++v) in[v] = load(x + v * kLanes);
 #pragma GCC unroll 4
-        for (int j = 0; j < NO; ++j)
+          for (int j = 0; j < NO; ++j)
 #pragma GCC unroll 3
-          for (int v = 0; v < NV; ++v)
-            sum[j][v] = fused(in[v], load(y + j * bo + v * kLanes), sum[j][v]);
-      }
+            for (int v = 0; v < NV; ++v)
+              part[j][v] = fused(in[v], load(y + j * bo + v * kLanes), part[j][v]);
+        }
+    });
 #pragma GCC unroll 4
     for (int j = 0; j < NO; ++j)
 #pragma GCC unroll 3
@@ -102,19 +125,21 @@ template <int NV, int NO, class E>
                                                          std::int64_t b2, std::int64_t bo, int k1,
                                                          int k2, E epilogue) {
   V sum[NO][NV] = {};
-  for (int i = 0; i < k1; ++i)
-    for (int k = 0; k < k2; ++k) {
-      const float *x = a + i * s1 + k * s2, *y = b + i * b1 + k * b2;
-      V in[NV];
+  add_in_parts(sum, k1, k2, [&](auto& part, int i, int end1, int first2, int end2) TENSOA_INLINE {
+    for (; i < end1; ++i)
+      for (int k = first2; k < end2; ++k) {
+        const float *x = a + i * s1 + k * s2, *y = b + i * b1 + k * b2;
+        V in[NV];
 #pragma GCC unroll 3
-      for (int v = 0; v < NV; ++v) in[v] = load(x + v * kLanes);
+        for (int v = 0; v < NV; ++v) in[v] = load(x + v * kLanes);
 #pragma GCC unroll 8
-      for (int j = 0; j < NO; ++j) {
-        const V number = all(y[j * bo]);
+        for (int j = 0; j < NO; ++j) {
+          const V number = all(y[j * bo]);
 #pragma GCC unroll 3
-        for (int v = 0; v < NV; ++v) sum[j][v] = fused(in[v], number, sum[j][v]);
+          for (int v = 0; v < NV; ++v) part[j][v] = fused(in[v], number, part[j][v]);
+        }
       }
-    }
+  });
 #pragma GCC unroll 8
   for (int j = 0; j < NO; ++j)
 #pragma GCC unroll 3
@@ -155,35 +180,44 @@ template <int COUNT, int O, int K1, int K2, bool kPacked, class E>
       const int first = o + v * kLanes;
       return kPacked ? w + first / kBlock * stride + first % kBlock : w + first;
     };
-    V sum[chains][NI][NV] = {};
-    for (int k1 = 0; k1 < K1; ++k1) {
-      const auto add = [&](int chain, int k) {
-        const float* from = a + i * sa + k1 * s1 + k * s2;
-        const std::int64_t along = kPacked ? (k1 * K2 + k + 1) * kBlock : k1 * b1 + k * b2;
+    V total[NI][NV] = {};
+    add_in_parts(total, K1, K2, [&](auto& part, int k1, int end1, int k2, int end2) TENSOA_INLINE {
+      V sum[chains][NI][NV] = {};
+      for (; k1 < end1; ++k1) {
+        const auto add = [&](int chain, int k) {
+          const float* from = a + i * sa + k1 * s1 + k * s2;
+          const std::int64_t along = kPacked ? (k1 * K2 + k + 1) * kBlock : k1 * b1 + k * b2;
+#pragma GCC unroll 4
+          for (int v = 0; v < NV; ++v) {
+            V weight = load(at(v) + along);
+            // Once in a register for all items; GCC would load it again with each product.
+            if constexpr (NI > 1) asm("" : "+v"(weight));
+#pragma GCC unroll 4
+            for (int r = 0; r < NI; ++r)
+              sum[chain][r][v] = fused(all(from[r * sa]), weight, sum[chain][r][v]);
+          }
+        };
+        int k = k2;
+        for (; k + chains <= end2; k += chains) {
+#pragma GCC unroll 4
+          for (int c = 0; c < chains; ++c) add(c, k + c);
+        }
+        for (; k < end2; ++k) add(0, k);
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < NI; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < NV; ++v) {
-          V weight = load(at(v) + along);
-          // Once in a register for all items; GCC would load it again with each product.
-          if constexpr (NI > 1) asm("" : "+v"(weight));
+          part[r][v] = sum[0][r][v];
 #pragma GCC unroll 4
-          for (int r = 0; r < NI; ++r)
-            sum[chain][r][v] = fused(all(from[r * sa]), weight, sum[chain][r][v]);
+          for (int c = 1; c < chains; ++c) part[r][v] += sum[c][r][v];
         }
-      };
-      int k = 0;
-      for (; k + chains <= K2; k += chains) {
-#pragma GCC unroll 4
-        for (int c = 0; c < chains; ++c) add(c, k + c);
-      }
-      for (; k < K2; ++k) add(0, k);
-    }
+    });
 #pragma GCC unroll 4
     for (int r = 0; r < NI; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v) {
-        V x = sum[0][r][v];
-#pragma GCC unroll 4
-        for (int c = 1; c < chains; ++c) x += sum[c][r][v];
+        V x = total[r][v];
         if constexpr (kPacked) x += load(at(v));
         epilogue(x, i + r, o + v * kLanes);
       }
