@@ -12,7 +12,7 @@
 namespace {
 
 /// Terms that are added one after another. Of more the sums of so many are added: what rounding takes grows with their number.
-constexpr int kTerms = 128;
+constexpr int kTerms = 64;
 
 /// `add(part, first1, end1, first2, end2)` of k1 by k2 terms in parts, which are added to `sum`.
 template <int NO, int NV, class F>
