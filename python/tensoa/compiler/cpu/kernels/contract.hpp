@@ -12,12 +12,12 @@
 namespace {
 
 /// Terms that are added one after another. Of more the sums of so many are added: what rounding takes grows with their number.
-constexpr int kTerms = 64;
+constexpr int kMostTerms = 64;
 
 /// `add(part, first1, end1, first2, end2)` of k1 by k2 terms in parts, which are added to `sum`.
 template <int NO, int NV, class F>
 [[gnu::always_inline]] inline void add_in_parts(V (&sum)[NO][NV], int k1, int k2, F add) {
-  const int most2 = std::max(std::min(k2, kTerms), 1), most1 = kTerms / most2;
+  const int most2 = std::max(std::min(k2, kMostTerms), 1), most1 = kMostTerms / most2;
   for (int i = 0; i < k1; i += most1)
     for (int k = 0; k < k2; k += most2) {
       V part[NO][NV] = {};
