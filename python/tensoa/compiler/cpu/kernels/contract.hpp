@@ -12,21 +12,21 @@
 namespace {
 
 /// Terms that are added one after another. Of more the sums of so many are added: what rounding takes grows with their number.
-constexpr int kMostTerms = 64;
+constexpr int kMostTerms = 96;
 
-/// `add(part, first1, end1, first2, end2)` of k1 by k2 terms in parts, which are added to `sum`.
+/// `add(part, first1, end1, first2, end2)` of k1 by k2 terms in parts, which are added to `sum`, zeros.
 template <int NO, int NV, class F>
 [[gnu::always_inline]] inline void add_in_parts(V (&sum)[NO][NV], int k1, int k2, F add) {
+  if (__builtin_constant_p(k1 * k2) && k1 * k2 <= kMostTerms) return add(sum, 0, k1, 0, k2);
   const int most2 = std::max(std::min(k2, kMostTerms), 1), most1 = kMostTerms / most2;
   for (int i = 0; i < k1; i += most1)
     for (int k = 0; k < k2; k += most2) {
       V part[NO][NV] = {};
       add(part, i, std::min(i + most1, k1), k, std::min(k + most2, k2));
-      const bool is_first = i + k == 0;  // of a constant one part nothing is added
 #pragma GCC unroll 8
       for (int j = 0; j < NO; ++j)
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v) sum[j][v] = is_first ? part[j][v] : sum[j][v] + part[j][v];
+        for (int v = 0; v < NV; ++v) sum[j][v] += part[j][v];
     }
 }
 
