@@ -26,11 +26,7 @@ mkdir -p "$folder"
 # With torch: TorchScript, torch.export and packages of TorchInductor, where the user has the same release of it.
 torch=$(.venv/bin/python -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
 with_torch=(--config-settings=cmake.define.TENSOA_PYTORCH=ON --config-settings=cmake.define.TENSOA_TORCH_ROOT="$torch")
-limit=16500000  # 1.2 MB of them are libtensoa_torch.so
-if [[ ${WHEEL_TORCH:-yes} != yes ]]; then
-  with_torch=()
-  limit=15000000
-fi
+[[ ${WHEEL_TORCH:-yes} == yes ]] || with_torch=()
 started=$SECONDS
 "$builder" -m pip wheel -q . --no-deps --wheel-dir "$folder/built" --config-settings=build-dir="$folder/cmake/{wheel_tag}" "${with_torch[@]}" >"$folder/build.log" 2>&1 ||
   { tail -n 40 "$folder/build.log" >&2; fail "the wheel cannot be built"; }
@@ -174,8 +170,8 @@ memory = subprocess.run([sys.executable, "-c", code], check=True, capture_output
 print(round(min(once() for _ in range(10))), memory.strip())
 P
 )
-echo "wheel-check: built in $seconds s on $(nproc) cores, $((bytes / 1000)) kB (limit $((limit / 1000))); import tensoa in $milliseconds ms with Python's own" \
+echo "wheel-check: built in $seconds s on $(nproc) cores, $((bytes / 1000)) kB (limit 15000); import tensoa in $milliseconds ms with Python's own" \
   "start (limit 80), $memory MiB with tensoa.Model (limit 30)"
-((bytes <= limit)) || fail "the wheel has $bytes bytes, expected $limit at most"
+((bytes <= 15000000)) || fail "the wheel has $bytes bytes, expected 15000000 at most"
 ((milliseconds <= 80)) || fail "import tensoa takes $milliseconds ms, expected 80 at most"
 ((memory <= 30)) || fail "a process with tensoa.Model takes $memory MiB, expected 30 at most"
