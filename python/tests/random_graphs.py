@@ -630,10 +630,14 @@ class Reference:
     def noisy(self, x, dtype, size=None, by=()):
         """x and an error of some last places of `size`; the same where the numbers `by` are the same.
 
-        A sum that is 0 has either sign: that of its terms, or of the 0 that it begins with.
+        A sum (it has a size) that is 0 has either sign: that of its terms, or of the 0 that it begins with. Equal sums of
+        equal rows may be added in one order or in several, and of large terms that cancel any part may be left: in some
+        samples equal sums have equal errors, in some no error is larger than the sum.
         """
         if not self.noise or not dtype.is_float:
             return x
+        if size is not None and self.noise % 2:
+            by = (x, size)
         if by:
             mixed = np.full(x.shape, self.noise * 0x9E3779B97F4A7C15 & (1 << 64) - 1, np.uint64)
             for one in by:
@@ -647,6 +651,8 @@ class Reference:
         error = _EPSILON[dtype.name] * ULPS * unit * (x.abs() if size is None else size)
         least = torch.where(error == 0, 0.0, 2 * _EPSILON[dtype.name] * x.abs())  # a last place, which rounding does not undo
         error = torch.copysign(torch.maximum(error.abs(), least), unit)
+        if size is not None and self.noise % 4 > 1:
+            error = torch.where(x == 0, error, error.clamp(-x.abs(), x.abs()))
         result = torch.where(error.isfinite(), x + error, x)
         return result if size is None else torch.where(result == 0, torch.copysign(torch.zeros_like(x), unit), result)
 
@@ -859,20 +865,23 @@ class Oracle:
         for one in in_order(tensor):
             if one not in self.judged:
                 self.judged.add(one)
-                if isinstance(one.op, ops.Map) and one.args[-1].dtype.is_float:
+                if one.args and one.args[-1].dtype.is_float:
                     self.judge(one)
         return self.truth(tensor)
 
     def judge(self, tensor):
         """Where a function jumps, and its arguments are too near for samples to say on which side, its value is not certain."""
-        if tensor.op.fn in POLES:
-            y = self.truth(tensor.args[-1])
-            near = self.near(y.value, y.tolerance)
+        is_truth = isinstance(tensor.op, ops.Cast) and tensor.dtype.is_bool
+        function = "ne" if is_truth else getattr(tensor.op, "fn", None)
+        if function not in (*POLES, *COMPARISONS):
+            return
+        *others, last = map(self.truth, tensor.args)
+        if function in POLES:
+            near = self.near(last.value, last.tolerance)
             for reference in self.references[1:]:
                 reference.values[tensor] = torch.where(near, math.nan, reference(tensor))
-        elif tensor.op.fn in COMPARISONS:
-            x, y = map(self.truth, tensor.args)
-            near = self.near(x.value - y.value, x.tolerance + y.tolerance)
+        else:
+            near = self.near(last.value - sum(x.value for x in others), last.tolerance + sum(x.tolerance for x in others))
             for reference in self.references[1::2]:
                 reference.values[tensor] = reference(tensor) ^ near
 
