@@ -593,6 +593,7 @@ def planes_of(program, rows, seed):
 #: Of functions that may be rounded in several ways, in last places of the dtype.
 ULPS = 6
 _EPSILON = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+_LEAST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 2.0**-1074}
 _TORCH = {
     "sqrt": lambda x: torch.from_numpy(np.asarray(np.sqrt(x.numpy()))),  # MKL's, which torch calls, is not rounded right
     "neg": torch.neg, "abs": torch.abs, "relu": torch.relu, "sigmoid": torch.sigmoid, "and": torch.bitwise_and,
@@ -649,12 +650,19 @@ class Reference:
             unit = torch.from_numpy(np.asarray(self.draw.uniform(-1, 1, tuple(x.shape))))
         unit = torch.copysign(0.5 + unit.abs() / 2, unit)  # never so little that nothing changes
         error = _EPSILON[dtype.name] * ULPS * unit * (x.abs() if size is None else size)
-        least = torch.where(error == 0, 0.0, 2 * _EPSILON[dtype.name] * x.abs())  # a last place, which rounding does not undo
+        last = torch.clamp(2 * _EPSILON[dtype.name] * x.abs(), min=_LEAST[dtype.name])  # place, which rounding does not undo
+        least = torch.where(error == 0, 0.0, last)
         error = torch.copysign(torch.maximum(error.abs(), least), unit)
         if size is not None and self.noise % 4 > 1:
             error = torch.where(x == 0, error, error.clamp(-x.abs(), x.abs()))
         result = torch.where(error.isfinite(), x + error, x)
         return result if size is None else torch.where(result == 0, torch.copysign(torch.zeros_like(x), unit), result)
+
+    def summed(self, x, dtype, size):
+        """A sum; `size`: of the magnitudes of its finite terms. Where they overflow and infinity is added, it may be NaN."""
+        if self.noise % 2 and dtype.is_float:
+            x = torch.where(x.isinf() & (size > torch.finfo(getattr(torch, dtype.name)).max), math.nan, x)
+        return self.noisy(x, dtype, size)
 
     def extreme(self, x, dtype):
         """The largest or least number, which is either one of 0 and -0."""
@@ -674,7 +682,7 @@ class Reference:
         """Of a sum of exponentials: what is rounded may be as large as its arguments."""
         size = value.abs() + 1
         for one in x:
-            size = size + torch.where(one.isfinite(), one.abs(), 0.0)
+            size = size + magnitudes(one)
         return self.noisy(value, dtype, torch.where(size.isfinite(), size, 0.0))
 
     def of_map(self, tensor, op, *args):
@@ -690,12 +698,10 @@ class Reference:
             return torch.where(y == 0, torch.zeros_like(x), result)
         names = {"shl": "bitwise_left_shift", "shr": "bitwise_right_shift"}
         if op.fn == "add" and has_product(tensor, 4):  # the others may be terms of its sum
-            return self.noisy(
-                args[0] + args[1], tensor.dtype, args[0].abs() + args[1].abs() if args[0].is_floating_point() else None
-            )
+            return self.summed(args[0] + args[1], tensor.dtype, magnitudes(args[0]) + magnitudes(args[1]))
         if op.fn == "fma":  # of float64 the reference rounds the product, too
             product, added = args[0] * args[1], args[2]
-            return self.noisy(product + added, tensor.dtype, product.abs() + added.abs())
+            return self.summed(product + added, tensor.dtype, magnitudes(product) + magnitudes(added))
         value = (_TORCH.get(op.fn) or getattr(torch, names.get(op.fn, op.fn)))(*args)
         if op.fn in ("maximum", "minimum"):
             return self.extreme(value, tensor.dtype)
@@ -714,26 +720,22 @@ class Reference:
     def of_reduce(self, tensor, op, x):
         axes = list(op.axes)
         if op.fn == "sum":
-            return self.noisy(
-                x.sum(axes, dtype=x.dtype),
-                tensor.dtype,
-                roundings(math.prod(x.shape[i] for i in axes)) * x.abs().sum(axes) if x.is_floating_point() else None,
-            )
+            size = roundings(math.prod(x.shape[i] for i in axes)) * magnitudes(x).sum(axes)
+            return self.summed(x.sum(axes, dtype=x.dtype), tensor.dtype, size)
         if math.prod(x.shape[i] for i in axes) == 0:
             shape = [n for i, n in enumerate(x.shape) if i not in axes]
             return torch.full(shape, start_of(op.fn, tensor.dtype), dtype=x.dtype)
         if op.fn == "logaddexp":
-            largest = torch.where(x.isfinite(), x.abs(), 0.0).sum(axes)
-            return self.of_logarithms(torch.logsumexp(x, axes), tensor.dtype, largest)
+            return self.of_logarithms(torch.logsumexp(x, axes), tensor.dtype, magnitudes(x).sum(axes))
         return self.extreme(x.amax(axes) if op.fn == "max" else x.amin(axes), tensor.dtype)
 
     def of_contract(self, tensor, op, x, y):
         spec = f"{op.left},{op.right}->{op.out}"
         if not x.is_floating_point():
             return self.products(op, x, y)
-        size = torch.einsum(spec, x.abs(), y.abs())
+        size = torch.einsum(spec, magnitudes(x), magnitudes(y))
         total = math.prod([n for label, n in zip(op.left + op.right, [*x.shape, *y.shape]) if label not in op.out])
-        return self.noisy(torch.einsum(spec, x, y), tensor.dtype, size * roundings(total))
+        return self.summed(torch.einsum(spec, x, y), tensor.dtype, size * roundings(total))
 
     def products(self, op, x, y):
         """Of integers, which einsum of torch has no wrapping sums of for all dtypes."""
@@ -781,22 +783,20 @@ class Reference:
     def of_scatter(self, tensor, op, x, places):
         start = start_of(op.fn, tensor.dtype)
         result = torch.full(self.shape(tensor), start, dtype=x.dtype)
-        size, count = torch.zeros_like(result), torch.zeros_like(result)
+        size, count = torch.zeros(2, *result.shape, dtype=torch.float64)
         join = {"sum": lambda a, b: a + b, "max": torch.maximum, "min": torch.minimum, "logaddexp": torch.logaddexp}[op.fn]
         for at in np.ndindex(*x.shape):
             place = int(places[at])
             if 0 <= place < result.shape[op.axis]:
                 to = (*at[: op.axis], place, *at[op.axis + 1 :])
                 result[to] = join(result[to], x[at])
-                size[to] += x[at].abs() if op.fn != "logaddexp" or x[at].isfinite() else 0
+                size[to] += magnitudes(x[at])
                 count[to] += 1
         if op.fn == "logaddexp":
             return self.of_logarithms(result, tensor.dtype, size)
         if op.fn != "sum":
             return self.extreme(result, tensor.dtype)
-        if not x.is_floating_point():
-            return result
-        return self.noisy(result, tensor.dtype, size * count.apply_(roundings))
+        return self.summed(result, tensor.dtype, size * count.apply_(roundings))
 
     def of_sort(self, tensor, op, x):
         x = x.to(torch.int8) if x.dtype == torch.bool else x
@@ -810,12 +810,15 @@ class Reference:
 
     def of_scan(self, tensor, op, x):
         if op.fn == "logaddexp":
-            size = torch.where(x.isfinite(), x.abs(), 0.0).cumsum(op.axis)
-            return self.of_logarithms(torch.logcumsumexp(x, op.axis), tensor.dtype, size)
+            return self.of_logarithms(torch.logcumsumexp(x, op.axis), tensor.dtype, magnitudes(x).cumsum(op.axis))
         if op.fn != "sum":
             return self.extreme((torch.cummax if op.fn == "max" else torch.cummin)(x, op.axis).values, tensor.dtype)
-        size = x.abs().cumsum(op.axis) if x.is_floating_point() else None
-        return self.noisy(x.cumsum(op.axis, dtype=x.dtype), tensor.dtype, size)
+        return self.summed(x.cumsum(op.axis, dtype=x.dtype), tensor.dtype, magnitudes(x).cumsum(op.axis))
+
+
+def magnitudes(x):
+    """Of what is finite."""
+    return torch.where(x.isfinite(), x.double().abs(), 0.0)
 
 
 def roundings(terms):
@@ -898,7 +901,7 @@ class Oracle:
             spread = np.max([np.where(value == other, 0.0, np.abs(value - other)) for other in others], axis=0)
             both = np.all([np.isnan(value) & np.isnan(other) for other in others], axis=0)
             spread = np.where(both, 0.0, np.where(np.isnan(spread), np.inf, spread))
-            tiny = {"float32": 2.0**-148, "float16": 2.0**-24, "bfloat16": 2.0**-133}.get(tensor.dtype.name, 2.0**-1073)
+            tiny = 2 * _LEAST[tensor.dtype.name]
             tolerance = np.where(spread == 0, 0.0, 4 * spread + tiny)
             if spread.any():  # a tensor that is not exact: a number that no sample changes may be off by two last places
                 size = np.where(np.isfinite(value), np.abs(value), 0.0)
