@@ -69,7 +69,6 @@ if(TARGET tensoa_grpc)  # in it, or what `auditwheel repair` adds beside it; pkg
   tensoa_pkgconfig_part(Abseil absl_base Apache-2.0 pkg:github/abseil/abseil-cpp libabsl-dev)
   tensoa_pkgconfig_part(RE2 re2 BSD-3-Clause pkg:github/google/re2 libre2-dev)
   tensoa_pkgconfig_part(c-ares libcares MIT pkg:github/c-ares/c-ares libc-ares-dev)
-  tensoa_pkgconfig_part(OpenSSL openssl Apache-2.0 pkg:github/openssl/openssl libssl-dev)
 endif()
 if(TENSOA_CUDA_STATIC AND tensoa_device STREQUAL "cuda")
   tensoa_package_part(nvidia-cuda-runtime "")

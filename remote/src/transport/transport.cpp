@@ -25,8 +25,8 @@ Make load_library() {
   }
   throw LoadError("models of servers need " + std::string(kLibrary) +
                   ", which cannot be loaded: " + why +
-                  "; it is installed with tensoa::remote, and needs the libraries of gRPC "
-                  "(Debian: libgrpc++1.51)");
+                  "; it is installed with tensoa::remote, and needs OpenSSL 3 (Debian: libssl3) and, "
+                  "outside the wheel, the libraries of gRPC (Debian: libgrpc++1.51)");
 }
 
 }  // namespace
