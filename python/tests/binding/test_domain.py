@@ -181,7 +181,7 @@ def test_a_search_ends_with_its_time_at_the_best_that_it_has(monkeypatch):
     monkeypatch.setattr(domain, "MOST_SECONDS", 0.0)
     found, lines = with_domain(module, bind(*THREE_TO_TWO))
     assert len(calls) == 1 and found == bind(*THREE_TO_TWO)
-    assert lines.pop().endswith("finite numbers ended after 1000 calls or 0 s; give some with --example")
+    assert lines.pop().endswith("finite numbers ended after 1000 calls or 0 s of CPU; give some with --example")
     assert all(UNCHECKED in line for line in lines)
 
 
@@ -200,10 +200,12 @@ def test_just_in_time_compares_in_the_domain(tmp_path):
 def test_just_in_time_finds_wrong_numbers_beside_nan(wrong, tmp_path, monkeypatch):
     """NaN in the model's numbers hid all others, and NaN in the program's was no difference."""
 
-    class Loaded:
-        def module(self):
-            return lambda x: wrong(x[:, :2].log())
+    def loaded(path):
+        program = load(path)
+        program.module = lambda: lambda x: wrong(x[:, :2].log())
+        return program
 
-    monkeypatch.setattr(torch.export, "load", lambda path: Loaded())
+    load = torch.export.load
+    monkeypatch.setattr(torch.export, "load", loaded)
     with pytest.raises(InputError, match="its program gives other numbers than the model"):
         just_in_time.write(Module(lambda m, x: x[:, :2].log()), bind(*THREE_TO_TWO), tmp_path / "j.pt2", lambda line: None)
