@@ -30,7 +30,7 @@ from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
 from tensoa.importers.results import Results
 from tensoa.row_numbers import require_no_branch
-from tensoa.tracing import decomposed, not_followed, require_no_state, signature_of, traced, with_place
+from tensoa.tracing import decomposed, not_followed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -182,6 +182,16 @@ def _compared_rows(columns: Binding) -> list[Sequence[int]]:
     return [rows, few_rows[1:] if few_rows is rows else few_rows]
 
 
+def _results(
+    program: Callable, columns: Binding, tensors: list[torch.Tensor], names: list[str] | None, rows: int
+) -> list[torch.Tensor]:
+    """Of a call of a program of torch.export or TorchScript. Raises Unsupported."""
+    try:
+        return _call(program, columns, tensors, names)
+    except Exception as error:
+        raise Unsupported(f"its program fails with {rows} rows, whose number is fixed in it: {first_line(error)}") from error
+
+
 def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
     """Words on how far a program is from its module. Raises Unsupported where that is too far."""
     names = argument_names(module)
@@ -189,18 +199,31 @@ def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
     for rows in _compared_rows(columns):
         tensors = _arguments(columns, rows)
         wanted = _call(module, columns, [tensor.clone() for tensor in tensors], names)  # which it may write
-        try:
-            got = _call(program, columns, tensors, names)
-        except Exception as error:
-            raise Unsupported(
-                f"its program fails with {rows[0]} rows, whose number is fixed in it: {first_line(error)}"
-            ) from error
+        got = _results(program, columns, tensors, names, rows[0])
         for a, b in zip(got, wanted):
             worst = max(worst, _error(a, b))
             is_checked |= bool(b.isfinite().double().mean() >= HARDLY_ANY)
     if not worst <= LARGEST_ERROR:
         raise Unsupported(f"its program gives other numbers than the model: relative error {worst:.1e}")
     return f"relative error to the module {worst:.1e}" if is_checked else "not compared with the module"
+
+
+def _changed(program: torch.export.ExportedProgram, columns: Binding, names: list[str] | None) -> list[str]:
+    """What a call of the program changes of what it keeps. Its graph, which has no branch, does not say that of operators that
+    may give what they are given, as those of dropout.
+    """
+    kept = {**program.state_dict, **program.constants}
+    tensors = {name: tensor for name, tensor in kept.items() if isinstance(tensor, torch.Tensor)}
+    versions = {name: tensor._version for name, tensor in tensors.items()}
+    buffers = {name: tensors[name].clone() for name in program.graph_signature.buffers}  # statistics keep their version
+    rows = trial_rows(columns, ROWS, MOST_TRACED)
+    _results(program.module(), columns, _arguments(columns, rows), names, rows[0])
+    return [
+        name
+        for name, tensor in tensors.items()
+        if tensor._version != versions[name]
+        or (name in buffers and not torch.allclose(tensor, buffers[name], rtol=0.0, atol=0.0, equal_nan=True))
+    ]
 
 
 def _require_any_layout(program: Callable, module: nn.Module, columns: Binding) -> None:
@@ -242,9 +265,10 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
             raise
         except Exception as error:  # torch.export throws many kinds
             raise not_followed(error) from error
-        require_no_state(signature_of(program))
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)
-        report(f"{len(program.graph.nodes)} nodes, {_compared(torch.export.load(whole).module(), module, columns)}")
+        again = torch.export.load(whole)
+        require_no_state(_changed(again, columns, argument_names(module)))
+        report(f"{len(program.graph.nodes)} nodes, {_compared(again.module(), module, columns)}")
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)

@@ -122,8 +122,7 @@ def _may_write(module: nn.Module) -> bool:
     return any(schema.is_mutable or any(argument.name == "running_mean" for argument in schema.arguments) for schema in schemas)
 
 
-def require_no_state(signature: torch.export.ExportGraphSignature) -> None:
-    """Raises Unsupported for a program that changes a buffer. `signature`: of signature_of()."""
-    if signature.buffers_to_mutate:
-        names = ", ".join(sorted(name.removeprefix("module.") for name in signature.buffers_to_mutate.values()))
+def require_no_state(changed: Iterable[str]) -> None:
+    """Raises Unsupported for a program that changes these buffers."""
+    if names := ", ".join(sorted(name.removeprefix("module.") for name in changed)):
         raise Unsupported(f"the model changes itself ({names}); expected one that keeps nothing between calls")

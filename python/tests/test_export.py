@@ -510,6 +510,11 @@ def test_program_of_torch_export_has_no_graph_within_autocast(tmp_path):
     [
         (lambda m, x: x.mul_(2) @ m.weight, "the model writes one of its inputs"),
         (lambda m, x: x @ m.calls.add_(1)[:, :2], "the model changes itself .calls."),
+        (lambda m, x: x @ functional.dropout(m.calls, training=False).add_(1)[:, :2], "the model changes itself .calls."),
+        (
+            lambda m, x: nn.functional.batch_norm(x, m.calls[0], m.calls[1], training=True) @ m.weight,
+            "the model changes itself .calls.",
+        ),
         (lambda m, x: (x @ m.weight).double(), 'block "preds": the model gave float64, expected float32'),
         (lambda m, x: x[:, :2] @ m.weight, "the model fails on columns of the binding"),
     ],
