@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that C++ runs just in time, on any device: programs of torch.export; TorchScript where that cannot follow a model."""
 
+import contextlib
 import inspect
 import io
 import linecache
@@ -10,7 +11,7 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -182,16 +183,6 @@ def _compared_rows(columns: Binding) -> list[Sequence[int]]:
     return [rows, few_rows[1:] if few_rows is rows else few_rows]
 
 
-def _results(
-    program: Callable, columns: Binding, tensors: list[torch.Tensor], names: list[str] | None, rows: int
-) -> list[torch.Tensor]:
-    """Of a call of a program of torch.export or TorchScript. Raises Unsupported."""
-    try:
-        return _call(program, columns, tensors, names)
-    except Exception as error:
-        raise Unsupported(f"its program fails with {rows} rows, whose number is fixed in it: {first_line(error)}") from error
-
-
 def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
     """Words on how far a program is from its module. Raises Unsupported where that is too far."""
     names = argument_names(module)
@@ -199,7 +190,12 @@ def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
     for rows in _compared_rows(columns):
         tensors = _arguments(columns, rows)
         wanted = _call(module, columns, [tensor.clone() for tensor in tensors], names)  # which it may write
-        got = _results(program, columns, tensors, names, rows[0])
+        try:
+            got = _call(program, columns, tensors, names)
+        except Exception as error:
+            raise Unsupported(
+                f"its program fails with {rows[0]} rows, whose number is fixed in it: {first_line(error)}"
+            ) from error
         for a, b in zip(got, wanted):
             worst = max(worst, _error(a, b))
             is_checked |= bool(b.isfinite().double().mean() >= HARDLY_ANY)
@@ -208,22 +204,28 @@ def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
     return f"relative error to the module {worst:.1e}" if is_checked else "not compared with the module"
 
 
-def _changed(program: torch.export.ExportedProgram, columns: Binding, names: list[str] | None) -> list[str]:
-    """What a call of the program changes of what it keeps. Its graph, which has no branch, does not say that of operators that
-    may give what they are given, as those of dropout.
+@contextlib.contextmanager
+def _keeping(program: torch.export.ExportedProgram) -> Iterator[None]:
+    """Raises Unsupported where calls change what the program keeps. Its graph, which has no branch, does not say that of
+    operators that may give what they are given, as those of dropout.
     """
     kept = {**program.state_dict, **program.constants}
     tensors = {name: tensor for name, tensor in kept.items() if isinstance(tensor, torch.Tensor)}
     versions = {name: tensor._version for name, tensor in tensors.items()}
     buffers = {name: tensors[name].clone() for name in program.graph_signature.buffers}  # statistics keep their version
-    rows = trial_rows(columns, ROWS, MOST_TRACED)
-    _results(program.module(), columns, _arguments(columns, rows), names, rows[0])
-    return [
+    other = None
+    try:
+        yield
+    except Unsupported as error:  # as numbers that differ from call to call
+        other = error
+    require_no_state(
         name
         for name, tensor in tensors.items()
         if tensor._version != versions[name]
         or (name in buffers and not torch.allclose(tensor, buffers[name], rtol=0.0, atol=0.0, equal_nan=True))
-    ]
+    )
+    if other is not None:
+        raise other
 
 
 def _require_any_layout(program: Callable, module: nn.Module, columns: Binding) -> None:
@@ -268,7 +270,8 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
         whole = Path(folder) / "program.pt2"
         torch.export.save(program, whole)
         again = torch.export.load(whole)
-        require_no_state(_changed(again, columns, argument_names(module)))
-        report(f"{len(program.graph.nodes)} nodes, {_compared(again.module(), module, columns)}")
+        with _keeping(again):
+            said = _compared(again.module(), module, columns)
+        report(f"{len(program.graph.nodes)} nodes, {said}")
         with replacing(path) as temporary:
             shutil.copyfile(whole, temporary)
