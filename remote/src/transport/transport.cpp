@@ -23,10 +23,10 @@ Make load_library() {
   if (void* const make = find_in_own_library(kLibrary, "tensoa_make_grpc_transport", why)) {
     return reinterpret_cast<Make>(make);
   }
-  throw LoadError("models of servers need " + std::string(kLibrary) +
-                  ", which cannot be loaded: " + why +
-                  "; it is installed with tensoa::remote, and needs OpenSSL 3 (Debian: libssl3) and, "
-                  "outside the wheel, the libraries of gRPC (Debian: libgrpc++1.51)");
+  throw LoadError(
+      "models of servers need " + std::string(kLibrary) + ", which cannot be loaded: " + why +
+      "; it is installed with tensoa::remote, and needs OpenSSL 3 (Debian: libssl3) and, "
+      "outside the wheel, the libraries of gRPC (Debian: libgrpc++1.51)");
 }
 
 }  // namespace
