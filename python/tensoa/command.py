@@ -135,10 +135,13 @@ def current_step() -> str:
     return _steps[0]
 
 
-def descendants() -> list[int]:
-    """The processes that this one started, and those that they did."""
+def descendants(children: Callable[[int], list[int]] | None = None) -> list[int]:
+    """The processes that this one started, and those that they did. `children`: of a process; without it, those that the kernel
+    lists, which takes little time; one may be missing where another has just ended.
+    """
+    if children is None:
+        children = _children if Path("/proc/thread-self/children").exists() else _children_of_all()
     found = [os.getpid()]
-    children = _children if Path("/proc/thread-self/children").exists() else _children_of_all()
     for process in found:
         found += children(process)
     return found[1:]
@@ -153,7 +156,7 @@ def _children(process: int) -> list[int]:
 
 
 def _children_of_all() -> Callable[[int], list[int]]:
-    """Where the kernel has no list of children: what all processes say, which takes milliseconds."""
+    """By the parents of all processes, which takes milliseconds."""
     children: dict[int, list[int]] = {}
     for file in glob.iglob("/proc/[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError):
@@ -164,7 +167,7 @@ def _children_of_all() -> Callable[[int], list[int]]:
 
 def _end_children() -> None:
     """Compilers above all."""
-    for process in descendants():
+    for process in descendants(_children_of_all()):
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
 
