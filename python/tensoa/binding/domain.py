@@ -36,7 +36,7 @@ RANGES: tuple[Range, ...] = (
 _OCTAVES: tuple[Range, ...] = tuple((2.0**k, 2.0 ** (k + 1)) for k in range(-6, 14))
 NARROW_RANGES: tuple[Range, ...] = (*_OCTAVES, *((-high, -low) for low, high in _OCTAVES))
 PARTS = 4  # of a range that are tried, again and again
-MOST_CALLS, MOST_SECONDS = 1000, 15.0  # of CPU, of the 60 of tensoa.budget; what is best until then is taken
+MOST_CALLS, MOST_SECONDS = 1000, 15.0  # of the CPU, of 60 of tensoa.budget; what is best until then is taken
 _NAMED = 5  # columns in a line for people
 
 
@@ -124,10 +124,10 @@ def with_domain(module: Any, binding: Binding) -> tuple[Binding, list[str]]:
 
 def _searched(module: Any, first: _Call) -> tuple[_Call, bool]:
     """The best call, and whether a limit ended the search."""
-    best, left, end = first, MOST_CALLS, time.process_time() + MOST_SECONDS
+    best, left, end = first, MOST_CALLS, time.thread_time() + MOST_SECONDS
 
     def may_try() -> bool:
-        return left > 0 and time.process_time() < end
+        return left > 0 and time.thread_time() < end
 
     def tried(change: Callable[[Block], Block], at: tuple[int, ...]) -> _Call:
         nonlocal left
