@@ -31,7 +31,7 @@ from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
 from tensoa.importers.results import Results
 from tensoa.row_numbers import require_no_branch
-from tensoa.tracing import decomposed, not_followed, require_no_state, traced, with_place
+from tensoa.tracing import decomposed, has_statistics, not_followed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -206,13 +206,13 @@ def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
 
 @contextlib.contextmanager
 def _keeping(program: torch.export.ExportedProgram) -> Iterator[None]:
-    """Raises Unsupported where calls change what the program keeps. Its graph, which has no branch, does not say that of
-    operators that may give what they are given, as those of dropout.
+    """Raises Unsupported where calls write what the program keeps. The graph does not show all of that: dropout returns its
+    argument, and what is written to the result is written to the argument. It has no branch, so a call shows it.
     """
     kept = {**program.state_dict, **program.constants}
     tensors = {name: tensor for name, tensor in kept.items() if isinstance(tensor, torch.Tensor)}
     versions = {name: tensor._version for name, tensor in tensors.items()}
-    buffers = {name: tensors[name].clone() for name in program.graph_signature.buffers}  # statistics keep their version
+    values = {name: tensor.clone() for name, tensor in tensors.items() if has_statistics(program.graph_module)}
     other = None
     try:
         yield
@@ -222,7 +222,7 @@ def _keeping(program: torch.export.ExportedProgram) -> Iterator[None]:
         name
         for name, tensor in tensors.items()
         if tensor._version != versions[name]
-        or (name in buffers and not torch.allclose(tensor, buffers[name], rtol=0.0, atol=0.0, equal_nan=True))
+        or (name in values and not torch.allclose(tensor, values[name], rtol=0.0, atol=0.0, equal_nan=True))
     )
     if other is not None:
         raise other
@@ -263,13 +263,14 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
             has_autocast = any(node.target is torch.ops.higher_order.wrap_with_autocast for node in program.graph.nodes)
             if of_quantised or has_autocast:
                 program = decomposed(program, of_quantised)
+            whole = Path(folder) / "program.pt2"
+            torch.export.save(program, whole)
+            with torch.inference_mode(False):  # whose tensors do not count how often they are written
+                again = torch.export.load(whole)
         except InputError:
             raise
         except Exception as error:  # torch.export throws many kinds
             raise not_followed(error) from error
-        whole = Path(folder) / "program.pt2"
-        torch.export.save(program, whole)
-        again = torch.export.load(whole)
         with _keeping(again):
             said = _compared(again.module(), module, columns)
         report(f"{len(program.graph.nodes)} nodes, {said}")

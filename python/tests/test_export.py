@@ -512,8 +512,16 @@ def test_program_of_torch_export_has_no_graph_within_autocast(tmp_path):
         (lambda m, x: x @ m.calls.add_(1)[:, :2], "the model changes itself .calls."),
         (lambda m, x: x @ functional.dropout(m.calls, training=False).add_(1)[:, :2], "the model changes itself .calls."),
         (
-            lambda m, x: nn.functional.batch_norm(x, m.calls[0], m.calls[1], training=True) @ m.weight,
+            lambda m, x: functional.batch_norm(x, m.calls[0], m.calls[1], training=True) @ m.weight,
             "the model changes itself .calls.",
+        ),
+        (
+            lambda m, x: functional.batch_norm(x, *m.plain, training=True) @ m.weight + m.plain[0][:2],
+            "the model changes itself|torch.export cannot follow it",
+        ),
+        (
+            lambda m, x: (x + functional.batch_norm(x, m.weight[:, 0], m.weight[:, 1], training=True)) @ m.weight,
+            "the model changes itself .weight.",
         ),
         (lambda m, x: (x @ m.weight).double(), 'block "preds": the model gave float64, expected float32'),
         (lambda m, x: x[:, :2] @ m.weight, "the model fails on columns of the binding"),
@@ -522,6 +530,7 @@ def test_program_of_torch_export_has_no_graph_within_autocast(tmp_path):
 def test_program_of_torch_export_that_cannot_run_on_the_columns_is_refused(function, message, tmp_path):
     module = Module(function)
     module.register_buffer("calls", torch.zeros(3, 3))
+    module.plain = torch.zeros(3), torch.ones(3)
     with pytest.raises(InputError, match=message):
         just_in_time.write(module, bind(*THREE_TO_TWO), tmp_path / "a.pt2")
     assert list(tmp_path.iterdir()) == []
