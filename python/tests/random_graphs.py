@@ -631,9 +631,9 @@ class Reference:
     def noisy(self, x, dtype, size=None, by=()):
         """x and an error of some last places of `size`; the same where the numbers `by` are the same.
 
-        A sum (it has a size) that is 0 has either sign: that of its terms, or of the 0 that it begins with. Equal sums of
-        equal rows may be added in one order or in several, and of large terms that cancel any part may be left: in some
-        samples equal sums have equal errors, in some no error is larger than the sum.
+        A sum (it has a size) that is 0 has either sign: that of its terms, or of the 0 that it begins with. Equal rows may be
+        added in one order or in several: in some samples equal sums have equal errors. Large terms that cancel may leave an
+        error of any size: in some samples none is larger than the sum.
         """
         if not self.noise or not dtype.is_float:
             return x
