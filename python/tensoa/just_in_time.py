@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.importers import outputs
 from tensoa.importers.results import Results
 from tensoa.row_numbers import require_no_branch
-from tensoa.tracing import decomposed, has_statistics, not_followed, require_no_state, traced, with_place
+from tensoa.tracing import decomposed, not_followed, require_no_state, traced, with_place
 
 LARGEST_ERROR = 1e-5  # of ||a - b|| / ||b||; the same operators give the same bits on one machine
 
@@ -122,12 +122,9 @@ def write_script(module: nn.Module, columns: Binding, path: str | PathLike, repo
             for line in domain_lines:
                 report(line)
             script, how = _script_of(module, columns)
-            kept = [*script.parameters(), *script.buffers()]
-            versions = [tensor._version for tensor in kept]
-            said = f"{how}, {_compared(script, module, columns)}"
-            _require_any_layout(script, module, columns)
-            if versions != [tensor._version for tensor in kept]:
-                raise Unsupported("the model changes itself, and would not give the same twice")
+            with _keeping({**dict(script.named_parameters()), **dict(script.named_buffers())}):
+                said = f"{how}, {_compared(script, module, columns)}"
+                _require_any_layout(script, module, columns)
             graph = script.inlined_graph
             for node in graph.findAllNodes("prim::SetAttr"):
                 raise Unsupported(f"the model changes itself ({node.s('name')}); expected one that keeps nothing between calls")
@@ -205,14 +202,14 @@ def _compared(program: Callable, module: nn.Module, columns: Binding) -> str:
 
 
 @contextlib.contextmanager
-def _keeping(program: torch.export.ExportedProgram) -> Iterator[None]:
-    """Raises Unsupported where calls write what the program keeps. The graph does not show all of that: dropout returns its
-    argument, and what is written to the result is written to the argument. It has no branch, so a call shows it.
+def _keeping(kept: Mapping[str, object]) -> Iterator[None]:
+    """Raises Unsupported where calls of a program write the tensors that it keeps. A graph does not show all of that: dropout
+    returns its argument, and what is written to the result is written to the argument. A call does.
     """
-    kept = {**program.state_dict, **program.constants}
     tensors = {name: tensor for name, tensor in kept.items() if isinstance(tensor, torch.Tensor)}
     versions = {name: tensor._version for name, tensor in tensors.items()}
-    values = {name: tensor.clone() for name, tensor in tensors.items() if has_statistics(program.graph_module)}
+    # Batch norm writes running statistics without a new version.
+    values = {name: tensor.clone() for name, tensor in tensors.items() if tensor.is_floating_point()}
     other = None
     try:
         yield
@@ -271,7 +268,7 @@ def _write(module: nn.Module, columns: Binding, path: str | PathLike, report: Ca
             raise
         except Exception as error:  # torch.export throws many kinds
             raise not_followed(error) from error
-        with _keeping(again):
+        with _keeping({**again.state_dict, **again.constants}):
             said = _compared(again.module(), module, columns)
         report(f"{len(program.graph.nodes)} nodes, {said}")
         with replacing(path) as temporary:

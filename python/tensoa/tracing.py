@@ -117,17 +117,9 @@ def signature_of(program: torch.export.ExportedProgram) -> torch.export.ExportGr
 
 def _may_write(module: nn.Module) -> bool:
     """Whether a graph has an operator that writes an argument: its schema says so, but for running statistics."""
-    return has_statistics(module) or any(schema.is_mutable for schema in _schemas(module))
-
-
-def has_statistics(module: nn.Module) -> bool:
-    """Whether a graph has an operator that may write running statistics. Neither its schema nor their version shows that."""
-    return any(argument.name == "running_mean" for schema in _schemas(module) for argument in schema.arguments)
-
-
-def _schemas(module: nn.Module) -> Iterator[Any]:
     nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()
-    yield from (node.target._schema for node in nodes if isinstance(node.target, torch._ops.OpOverload))
+    schemas = [node.target._schema for node in nodes if isinstance(node.target, torch._ops.OpOverload)]
+    return any(schema.is_mutable or any(argument.name == "running_mean" for argument in schema.arguments) for schema in schemas)
 
 
 def require_no_state(changed: Iterable[str]) -> None:

@@ -650,8 +650,8 @@ class Reference:
             unit = torch.from_numpy(np.asarray(self.draw.uniform(-1, 1, tuple(x.shape))))
         unit = torch.copysign(0.5 + unit.abs() / 2, unit)  # never so little that nothing changes
         error = _EPSILON[dtype.name] * ULPS * unit * (x.abs() if size is None else size)
-        last = torch.clamp(2 * _EPSILON[dtype.name] * x.abs(), min=_LEAST[dtype.name])  # place, which rounding does not undo
-        least = torch.where(error == 0, 0.0, last)
+        last_place = torch.clamp(2 * _EPSILON[dtype.name] * x.abs(), min=_LEAST[dtype.name])
+        least = torch.where(error == 0, 0.0, last_place)  # which rounding does not undo
         error = torch.copysign(torch.maximum(error.abs(), least), unit)
         if size is not None and self.noise % 4 > 1:
             error = torch.where(x == 0, error, error.clamp(-x.abs(), x.abs()))

@@ -517,7 +517,7 @@ def test_program_of_torch_export_has_no_graph_within_autocast(tmp_path):
         ),
         (
             lambda m, x: functional.batch_norm(x, *m.plain, training=True) @ m.weight + m.plain[0][:2],
-            "the model changes itself|torch.export cannot follow it",
+            "the model changes itself .lifted_tensor_0, lifted_tensor_1.",
         ),
         (
             lambda m, x: (x + functional.batch_norm(x, m.weight[:, 0], m.weight[:, 1], training=True)) @ m.weight,
@@ -533,6 +533,21 @@ def test_program_of_torch_export_that_cannot_run_on_the_columns_is_refused(funct
     module.plain = torch.zeros(3), torch.ones(3)
     with pytest.raises(InputError, match=message):
         just_in_time.write(module, bind(*THREE_TO_TWO), tmp_path / "a.pt2")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [just_in_time.write, just_in_time.write_script])
+def test_a_program_that_writes_statistics_into_its_parameters_is_refused(write, tmp_path):
+    class Normed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean, self.variance = nn.Parameter(torch.zeros(3), False), nn.Parameter(torch.ones(3), False)
+
+        def forward(self, x):
+            return (functional.batch_norm(x, self.mean, self.variance, training=True) + self.mean)[:, :2]
+
+    with pytest.raises(InputError, match=r"the model changes itself \(mean, variance\); expected one that keeps nothing"):
+        write(Normed(), bind(*THREE_TO_TWO), tmp_path / "a.pt2", report=lambda line: None)
     assert list(tmp_path.iterdir()) == []
 
 
