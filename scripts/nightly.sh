@@ -7,6 +7,8 @@
 #
 #   scripts/nightly.sh [STEP...]      only these steps; the rows of the others stay as they are
 #
+# Where scripts/on_gpu.sh runs there is no git, and .carry/commit says the commit.
+#
 # Exit status 1 when a step failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,10 +22,12 @@ done
 mkdir -p "$logs"
 
 # "1a2b3c4", or "1a2b3c4+" where tracked files were changed since.
-commit=$(git rev-parse --short HEAD)
-git diff --quiet HEAD -- . ":!$table" || commit+=+
-machine="$(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | sort | uniq -c | sed 's/^ *//' | paste -sd, || true)
+if commit=$(git rev-parse --short HEAD 2>/dev/null); then
+  git diff --quiet HEAD -- . ":!$table" || commit+=+
+else
+  commit=$(<.carry/commit)
+fi
+machine="$(nproc) x $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1 | cut -c -30)"
 
 # The line that says how a step ended: that of ctest or of the soak, else its last one.
 closing_line() {
@@ -35,7 +39,7 @@ row_of() {
   grep -hE "^$1 +[0-9]{4}-" "$logs/rows" "$logs/before" | head -n 1 || true
 }
 
-row='%-13s %-11s %-9s %-7s %8s  %s\n'
+row='%-13s %-11s %-9s %-7s %8s  %-35s %s\n'
 : >"$logs/rows"
 cat "$table" >"$logs/before" 2>/dev/null || true
 
@@ -44,10 +48,10 @@ write_table() {
   {
     echo "What each step of \`make nightly\` said when it ran last; written by scripts/nightly.sh. A step is \`make STEP\`;"
     echo "asan draws its layouts from the date: CMAKE_ARGS=-DTENSOA_TEST_SEED=YYYYMMDD. \"+\": with changes on top of the commit."
-    echo "Machine of the last run: $machine; ${gpus:-no GPU}"
+    echo "Machines: cores and CPU; no step uses a GPU."
     echo
     # shellcheck disable=SC2059
-    printf "$row" step date commit result seconds said
+    printf "$row" step date commit result seconds machine said
     for step in "${all[@]}"; do row_of "$step"; done
   } >"$logs/table"
   cp "$logs/table" "$table"
@@ -64,7 +68,7 @@ for step in "${@:-${all[@]}}"; do
   "${MAKE:-make}" --no-print-directory "$step" "${arguments[@]}" >"$logs/$step.log" 2>&1 </dev/null || { result=FAILED; status=1; }
   ! closing_line "$logs/$step.log" | grep -q 'left out' || result="left out"
   # shellcheck disable=SC2059
-  printf "$row" "$step" "$date" "$commit" "$result" "$SECONDS" "$(closing_line "$logs/$step.log")" | tee -a "$logs/rows"
+  printf "$row" "$step" "$date" "$commit" "$result" "$SECONDS" "$machine" "$(closing_line "$logs/$step.log")" | tee -a "$logs/rows"
   write_table
 done
 echo

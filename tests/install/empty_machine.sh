@@ -69,6 +69,21 @@ expected = rows.pop("answers")
 numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 assert not {"torch", "pyarrow"} & set(sys.modules)
 P
+# Without the system's OpenSSL only models of servers are missing.
+openssl=$(echo "$root"/usr/lib/*/libssl.so.3)
+mv "$openssl" "$folder/"
+inside 'PATH=/trees/bin:$PATH python3 -' <<'P'
+import tensoa
+
+tensoa.Model("trees.txt")
+try:
+    tensoa.Model("grpc://localhost:1/model", load_deadline=1)
+except tensoa.LoadError as error:
+    assert "libssl.so.3" in str(error) and "libssl3" in str(error), error
+else:
+    raise AssertionError("a model of a server was loaded without OpenSSL")
+P
+mv "$folder/libssl.so.3" "$openssl"
 echo "empty-machine: trees with $(inside '/trees/bin/pip list --format=freeze' | grep -v -E '^(pip|setuptools)' | paste -sd' ')"
 
 downloading=$SECONDS
