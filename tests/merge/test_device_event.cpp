@@ -137,7 +137,7 @@ TEST(DeviceEvent, HasTheEdgesOfAllPairsInOrder) {
 }
 
 TEST(DeviceEvent, CountsTheNeighboursOfAFragment) {
-  DeviceEvent on_device(Queue(Device::cpu()));
+  DeviceEvent on_device{Queue(Device::cpu())};
   Event event = random_event(3, 300);
   on_device.start_graph(event);
   on_device.finish_graph();
@@ -207,7 +207,7 @@ class DeviceEventOn : public testing::TestWithParam<Device> {
 };
 
 TEST_P(DeviceEventOn, AgreesWithTheCpuToTheBit) {
-  DeviceEvent here(Queue(Device::cpu()));
+  DeviceEvent here{Queue(Device::cpu())};
   DeviceEvent there(*queue_);
   for (std::uint64_t i = 0; i < 12; ++i) {
     Event a = i == 11 ? generate({.seed = 1, .particles = 10, .pile_up = 200}, i)
@@ -370,7 +370,7 @@ TEST(DeviceEvent, TakesFragmentsOnOneLayer) {
     clusters.z[i] = 3500;
     clusters.layer[i] = 12;
   }
-  DeviceEvent on_device(Queue(Device::cpu()));
+  DeviceEvent on_device{Queue(Device::cpu())};
   on_device.start_graph(event);
   const std::size_t n_edges = on_device.finish_graph();
   const ConstView<Node> nodes = on_device.nodes().const_view();
@@ -388,7 +388,7 @@ TEST(DeviceEvent, TakesFragmentsOnOneLayer) {
 }
 
 TEST(DeviceEvent, RefusesCallsOutOfTurn) {
-  DeviceEvent on_device(Queue(Device::cpu()));
+  DeviceEvent on_device{Queue(Device::cpu())};
   Event event = random_event(1, 3);
   EXPECT_THROW(on_device.finish_graph(), ConfigError);
   EXPECT_THROW(on_device.start_merge(0.5F), ConfigError);
