@@ -173,7 +173,7 @@ dist: setup ## Make a tarball and a package of Debian that run where they are pu
 	else echo "make dist: without the wheel, which make wheel makes"; fi
 	@rm -rf build-dist/packages/_CPack_Packages; ls -l build-dist/packages
 
-release: setup ## Make the files of a release of this commit, in build-release/: sources, wheel, tarball, Debian package, their SHA-256
+release: setup ## Make the files of a release of this commit, in build-dist/release/: sources, wheel, tarball, Debian package, their SHA-256
 	@scripts/release.sh
 
 release-twice: setup ## Make them twice, each in a fresh clone without a compiler cache: the bytes must be the same

@@ -74,7 +74,8 @@ endforeach()
 if(TensoaTorch_ROOT)
   set(TENSOA_TORCH_ROOT "${TensoaTorch_ROOT}")
 endif()
-if(TENSOA_WHEEL)  # the packages beside this one, wherever the wheel is installed
+if(TENSOA_WHEEL)  # the packages next to this one, wherever the wheel is installed
+  set(TENSOA_TORCH_ROOT "")
   set(TENSOA_VENV_PACKAGES "\${CMAKE_CURRENT_LIST_DIR}/../../../..")
 elseif(TENSOA_RELOCATABLE)
   set(TENSOA_VENV_PACKAGES "")

@@ -7,7 +7,7 @@ option(TENSOA_PYTORCH "Build pytorch/: TorchScript models and TorchInductor's pa
 option(TENSOA_SCHED "Build sched/: events on the threads of oneTBB" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_COLUMNAR "Build columnar/: Parquet, Arrow and CSV files in chunks (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_REMOTE "Build remote/: models of servers, by KServe v2 over gRPC (needs gRPC)" ${PROJECT_IS_TOP_LEVEL})
-option(TENSOA_TRACK "Build track/, and columnar/ for it: the tracking application (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
+option(TENSOA_TRACK "Build track/, merge/ and events/, and columnar/ for them: the applications (needs Arrow)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_TRITON "Build triton/: the back-end of Triton servers that runs packages, without torch" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_TOOLS "Build tools/: the program tensoa (needs TENSOA_SCHED, TENSOA_COLUMNAR and TENSOA_TRACK)" ${PROJECT_IS_TOP_LEVEL})
 option(TENSOA_PYTHON "Build python/runtime: tensoa.Model, for the Python of TENSOA_VENV (needs nanobind and NumPy there)" ${PROJECT_IS_TOP_LEVEL})

@@ -277,7 +277,8 @@ def header():
         '<input id="search-field" type="search" placeholder="Search ( / )" aria-label="Search" autocomplete="off">'
         '<div id="search-results" hidden="hidden"></div></div>\n'
     )
-    before, mark, after = text.replace("</head>", script).partition("</div>\n<!--END TITLEAREA-->")
+    text = text.replace("<title>$projectname:", "<title>$projectname $projectnumber:").replace("</head>", script)
+    before, mark, after = text.partition("</div>\n<!--END TITLEAREA-->")
     made[0].write_text(before + field + mark + after, encoding="utf-8")
 
 
@@ -345,7 +346,7 @@ def write_search_index(site):
     entries = []
     for name in [*map(label, site.pages), "python_reference"]:
         text = (HTML / f"{name}.html").read_text(encoding="utf-8")
-        title = html.unescape(re.search(r"<title>tensoa: (.*?)</title>", text)[1])
+        title = html.unescape(re.search(r"<title>tensoa \S+: (.*?)</title>", text)[1])
         sections = Sections(title, f"{name}.html")
         sections.feed(text)
         for heading, address, words in sections.sections:
@@ -420,7 +421,8 @@ def main():
     dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
     light = HtmlFormatter(style="friendly").get_style_defs(".highlight")
     (SITE / "code.css").write_text(f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n", encoding="utf-8")
-    done = subprocess.run(["doxygen", "docs/Doxyfile"], cwd=ROOT, check=False)
+    version = re.search(r'kVersion = "(.+?)"', (ROOT / "core/include/tensoa/core/version.hpp").read_text(encoding="utf-8"))[1]
+    done = subprocess.run(["doxygen", "docs/Doxyfile"], cwd=ROOT, env={**os.environ, "TENSOA_VERSION": version}, check=False)
     if done.returncode:
         sys.exit(done.returncode)
     without_empty_summaries()

@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes what a release consists of, in build-release/: the sources, the wheel, the tarball and the Debian package of `make dist`, and their
+# Makes what a release consists of, in build-dist/release/: the sources, the wheel, the tarball and the Debian package of `make dist`, and their
 # SHA-256. All times are that of the commit. It is made in a clone in /tmp/tensoa-release: nvcc names what headers of CUDA have in anonymous
 # namespaces after the path of the file that it compiles, so the bytes are the same where the path is.
 #
 #   scripts/release.sh            of the commit of this checkout, which must have no changes
-#   scripts/release.sh --twice    twice, without a compiler cache, and compares; build-release-twice/ has both
+#   scripts/release.sh --twice    twice, without a compiler cache, and compares; build-dist/release-twice/ has both
 #
 # WHEEL_PYTHONS="python3.13 ..." also makes the wheels of these.
 set -euo pipefail
@@ -23,11 +23,11 @@ commit=$(git rev-parse HEAD)  # of both builds, whatever is committed meanwhile
 changes=$(git status --porcelain)
 [[ -z $changes ]] || fail "a release is that of a commit, and these files are changed or not in it:"$'\n'"$changes"
 
-# The files of a release, in build-release/ of the clone that is the working folder.
+# The files of a release, in build-dist/release/ of the clone that is the working folder.
 make_files() {
-  local version folder=$PWD/build-release
+  local version folder=$PWD/build-dist/release
   version=$(sed -n 's/.*kVersion = "\(.*\)".*/\1/p' core/include/tensoa/core/version.hpp)
-  mkdir "$folder"
+  mkdir -p "$folder"
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
   export CXXFLAGS="-ffile-prefix-map=$PWD=."
@@ -36,7 +36,7 @@ make_files() {
 
   git archive --prefix="tensoa-$version/" HEAD | gzip -n9 >"$folder/tensoa-$version.tar.gz"
   for python in .venv/bin/python ${WHEEL_PYTHONS:-}; do
-    WHEEL_PYTHON=$python WHEEL_TORCH=no scripts/wheel_check.sh
+    WHEEL_PYTHON=$python scripts/wheel_check.sh
     cp build-wheel/dist/tensoa-*.whl "$folder/"
   done
   PYTHONPATH=$PWD/python make --no-print-directory dist
@@ -67,18 +67,18 @@ release() {
   git -C "$clone" checkout -q --detach "$commit"
   ln -s "$PWD/.venv" "$clone/.venv"
   (cd "$clone"; make_files)
-  mv "$clone/build-release" "$1"
+  mkdir -p "$(dirname "$1")"
+  mv "$clone/build-dist/release" "$1"
   rm -rf "$clone"
 }
 
 if [[ ${1:-} == --twice ]]; then
   export CCACHE_DISABLE=1
-  mkdir -p build-release-twice
-  release build-release-twice/first
-  release build-release-twice/second
-  diff build-release-twice/{first,second}/SHA256SUMS || fail "two builds of one commit differ in the files above"
+  release build-dist/release-twice/first
+  release build-dist/release-twice/second
+  diff build-dist/release-twice/{first,second}/SHA256SUMS || fail "two builds of one commit differ in the files above"
   echo "release: two builds of ${commit::8} have the same bytes"
 else
-  release build-release
-  cat build-release/SHA256SUMS
+  release build-dist/release
+  cat build-dist/release/SHA256SUMS
 fi
