@@ -78,7 +78,7 @@ class PipelineOn : public testing::TestWithParam<Device> {
 TEST_P(PipelineOn, DoesWhatItsPartsDo) {
   MergePipeline pipeline(*model_, Queue(GetParam()),
                          {.min_score = 0.4F, .edge_auc = true, .keep_edges = true});
-  DeviceEvent parts(Queue(Device::cpu()));
+  DeviceEvent parts{Queue(Device::cpu())};
   for (const std::int64_t particles : {10, 0, 1, 30}) {
     Event expected = generate({.particles = particles}, 2);
     parts.start_graph(expected);
