@@ -402,7 +402,7 @@ std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use) {
   if (type == NPY_NOTYPE) {
     fail(use, "is bfloat16, which NumPy does not have; expected a tensor of one number");
   }
-  // The number as an array of its own kind, then as the model's, where that loses nothing but digits.
+  // First an array of the number's own dtype, then of the model's dtype, where only digits are lost.
   nb::object own = nb::steal(PyArray_FromAny(value.ptr(), nullptr, 0, 0, 0, nullptr));
   if (!own.is_valid()) throw nb::python_error();
   PyArray_Descr* const to = PyArray_DescrFromType(type);

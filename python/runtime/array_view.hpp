@@ -97,7 +97,7 @@ ArrayView view_of(nb::handle value, const ArrayUse& use);
 /// An array of Awkward Array: numbers, in lists or not. @throws BindingError
 ArrayView view_of_awkward(nb::handle array, const ArrayUse& use);
 
-/// A number, or an array of one, in memory of its own as `dtype`; nothing where it is neither.
+/// A number, or an array of one, in newly allocated memory, as `dtype`; nothing where it is neither.
 /// @throws BindingError where the dtype cannot hold it
 std::optional<ArrayView> view_of_number(nb::handle value, const ArrayUse& use);
 
@@ -109,7 +109,7 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& type) noexcept;
 /// The type of elements of NumPy's for a dtype; NPY_NOTYPE for bfloat16, which it does not have.
 int numpy_type_of(DType dtype) noexcept;
 
-/// Whether `value` is of a class of a library. False, at once, where the library was not imported.
+/// Whether `value` is of a class of a library. Returns false without a search where the library was not imported.
 bool is_instance(nb::handle value, const char* library, const char* type);
 
 /// What Python calls an object, for messages: "numpy.ndarray of float64[3, 2]", "str".

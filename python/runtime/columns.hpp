@@ -21,7 +21,7 @@ class Columns {
  public:
   virtual ~Columns() = default;
 
-  /// The column of this name; nothing where there is none.
+  /// The column of this name; nothing where no column has it.
   /// @param wants_number whether a single number will do
   virtual std::optional<ArrayView> find(const std::string& name, const ArrayUse& use,
                                         bool wants_number) = 0;

@@ -276,7 +276,7 @@ NB_MODULE(_runtime, module) {
   forest::register_engines();
   onnx::register_engines([]() -> std::filesystem::path {
     const nb::gil_scoped_acquire gil;
-    try {  // found, and not imported: it has a runtime of its own
+    try {  // found, and not imported: it has its own runtime
       const nb::object spec =
           nb::module_::import_("importlib.util").attr("find_spec")("onnxruntime");
       if (spec.is_none()) return {};
@@ -319,7 +319,7 @@ NB_MODULE(_runtime, module) {
           nb::sig("def columns(self) -> tuple[str, ...]"), "The names of its columns in a call.")
       .def_prop_ro(
           "collection", [](const Block& block) { return block.collection; },
-          "Blocks of one number have as many rows as each other; None: the number of "
+          "Blocks of one number have the same number of rows; None: the number of "
           "rows is in the shape.")
       .def("__repr__", &repr_of);
 

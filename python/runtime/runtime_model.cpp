@@ -667,7 +667,7 @@ void RuntimeModel::take_groups(Given& given, nb::handle groups, ThreadCall& thre
     }
     if (!lists.empty() && lists != std::vector{offsets}) {
       refuse(what + " are not those of the lists that " + given.rows_of[collection] +
-             " is in, or of another block of as many rows");
+             " is in, or of another block with the same number of rows");
     }
     lists = {std::move(offsets)};
   };
@@ -723,7 +723,7 @@ void RuntimeModel::find_groups(Given& given, ThreadCall& thread) const {
     if (lists.back().lists != groups.count) {
       refuse(given.rows_of[c] + " is in " + std::to_string(lists.back().lists) + " lists, " +
              first_name + " in " + std::to_string(groups.count) +
-             "; expected as many: one for each group");
+             "; expected the same number of lists: one for each group");
     }
     if (std::vector<Offsets>(lists.begin(), lists.end() - 1) != outer) {
       refuse(given.rows_of[c] + " is in lists of other lists than " + first_name +

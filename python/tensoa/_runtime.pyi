@@ -28,7 +28,7 @@ class Block:
     @property
     def collection(self) -> int | None:
         """
-        Blocks of one number have as many rows as each other; None: the number of rows is in the shape.
+        Blocks of one number have the same number of rows; None: the number of rows is in the shape.
         """
 
     def __repr__(self) -> str: ...

@@ -16,7 +16,7 @@ from types import FrameType
 from tensoa.command import current_step, descendants
 from tensoa.errors import InputError, Unsupported
 
-SECONDS, MEMORY, PARAMETERS = 60.0, 1.5, 10_000_000  # of CPU, GiB, of a model up to so many parameters; of larger ones more
+SECONDS, MEMORY, PARAMETERS = 60.0, 1.5, 10_000_000  # CPU seconds, GiB, parameters of a model; a larger one gets more of both
 PERIOD = 0.2  # seconds between two looks
 AGAIN = 2.0  # seconds after which it is raised again, if something has swallowed it
 SWALLOWING = ("__del__", weakref.__file__)  # names of functions and files: what is raised there is printed and lost
@@ -36,7 +36,7 @@ def used() -> tuple[float, float]:
 
 
 def _pages(process: str) -> int:
-    """Of its own: those of files, as of libraries, and shared ones do not count."""
+    """The private pages of a process; pages of files, such as libraries, and shared pages do not count."""
     _, resident, shared = (Path("/proc") / process / "statm").read_text().split()[:3]
     return int(resident) - int(shared)
 
@@ -59,7 +59,7 @@ class Budget:
 
 
 def budget_of(parameters: int, seconds: float | None, memory: float | None) -> Budget:
-    """What was given, and for a model of so many parameters what was not."""
+    """The limits that were given; the others in proportion to the number of parameters."""
     scale = max(1.0, parameters / PARAMETERS)
     return Budget(SECONDS * scale if seconds is None else seconds, MEMORY * scale if memory is None else memory)
 
@@ -103,7 +103,7 @@ class _Watch:
         self.thread = threading.Thread(target=self._look, daemon=True)
 
     def _look(self) -> None:
-        wait = 0.0  # what is used up ends at once
+        wait = 0.0  # a budget that is used up ends immediately
         while not self.done.wait(wait):
             wait = AGAIN if self.is_raised else PERIOD
             seconds, memory = (now - before for now, before in zip(used(), self.budget.before))

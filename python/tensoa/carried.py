@@ -171,7 +171,7 @@ def _names(paths: Sequence[str], own: Sequence[str]) -> dict[str, str]:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """The name, with as many underscores as it needs to be none of those."""
+    """The name, with underscores appended until it is not one of `taken`."""
     return name if name not in taken else _free(f"{name}_", taken)
 
 

@@ -37,7 +37,7 @@ def check(
     """
     if against is None and rows:
         raise InputError(
-            "check: got rows and nothing to compare with; a package has rows of its own, expected against=MODEL with them"
+            "check: got rows and nothing to compare with; a package contains its own rows, expected against=MODEL with them"
         )
     command, environment = program.find()
     arguments = [command, "check", os.fspath(model), "--device", device]

@@ -35,7 +35,7 @@ def _temporary_beside(path: Path) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike) -> Iterator[str]:
-    """Yields the name of a temporary file beside `path`, renamed to `path` at the end.
+    """Yields the name of a temporary file next to `path`, renamed to `path` at the end.
 
     When the block raises, the temporary is removed and `path` is as it was.
     Raises InputError where it cannot be written.

@@ -449,7 +449,7 @@ def _with_rows(module: nn.Module, columns: Binding, rows: Example | None, report
 
 
 def _are_indices(module: WithoutResults, columns: Binding, chosen: Sequence[int]) -> bool:
-    """Whether the model takes the examples of these blocks where it has as many rows as they count; not tried of very many."""
+    """Whether the model accepts the examples of these blocks, which count its rows; not tried where they count very many."""
     largest = max(int(columns.inputs[i].examples.max()) for i in chosen)
     return largest >= MOST_TRIED_ROWS or takes_rows(module, columns, (largest + 1,))
 
@@ -466,7 +466,7 @@ def _outputs_of(
     first, second = (_results(module, value) for value in values)
     absent = absent_results(module.own_value() if isinstance(module, RowsFirst) else values[0])
     if len(first) != len(second):
-        raise InputError(f"the model gave {len(first)} and {len(second)} results for other numbers of rows, expected as many")
+        raise InputError(f"the model gave {len(first)} and {len(second)} results for other rows, expected the same number")
     if not first:
         raise InputError("the model gave no results, expected one or more")
     found = _in_order([name for name, _ in first], asked, isinstance(values[0], dict))
@@ -483,7 +483,7 @@ def _outputs_of(
         width = _width(result.name, one, other)
         if result.columns and len(result.columns) != width:
             raise InputError(
-                f"outputs: {result.name} has {len(result.columns)} columns, expected {width}, as many as the model gives"
+                f"outputs: {result.name} has {len(result.columns)} columns, expected {width}, the number that the model returns"
             )
         counts.append((one.shape[0], other.shape[0]))
         collection = [*dict.fromkeys(counts)].index(counts[-1])
@@ -496,7 +496,7 @@ def _in_order(own: list[str | None], asked: list[_Result], is_dict: bool) -> lis
     """For each result its block: of the name that the model gives it, where that is asked for; in order where it gives none."""
     names = [one.name for one in asked]
     if asked and len(asked) != len(own):
-        raise InputError(f"outputs: got {', '.join(names)}; expected {len(own)} of them, as many as the model gives")
+        raise InputError(f"outputs: got {', '.join(names)}; expected {len(own)} of them, the number of results of the model")
     if not asked:
         names = [name or ("output" if len(own) == 1 else f"output_{i}") for i, name in enumerate(own)]
         asked = [_Result(name) for name in names]
@@ -539,7 +539,7 @@ def _value(module: nn.Module, inputs: Binding, at: int) -> Any:
             f"{block.name} {name_of(block.dtype)}{list(block.shape('n'))}".replace("'", "") for block in inputs.inputs
         )
         raise InputError(
-            f"the model fails on {taken}: {first_line(error)}; expected as many columns of each block as it takes, and their "
+            f"the model fails on {taken}: {first_line(error)}; expected the columns that it takes for each block, and their "
             "dtype where it is another one, as in x=a,b:float64"
         ) from error
 

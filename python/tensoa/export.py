@@ -13,7 +13,7 @@ The rest goes through TorchInductor, with calls of the parts that can be fused, 
 cuda, needs the GPU that the package is for. With --target cpu,cuda the package has the programs of both, which are made one
 after the other of one export; where one cannot be made, no package is written.
 
-A package is checked beside the module before it is written. --example gives rows for that, as the model will see them;
+A package is compared with the module before it is written. --example gives rows for that, as the model will see them;
 without, they are made up: normally distributed, large, small, powers of two, equal, far from zero, tied, with NaN at the end,
 integers that the model takes; of columns of a logarithm, a root and the like those that give finite numbers. A fused program
 that is not right, on a CPU or here on a GPU, is replaced by one with fused parts, then by that of TorchInductor, with a word.
@@ -21,10 +21,10 @@ that is not right, on a CPU or here on a GPU, is replaced by one with fused part
 With --just-in-time the file is a program of torch.export with free numbers of rows, compared with the module: for CPUs and
 GPUs, run operator by operator by a tensoa that is built with torch, without a compiler.
 
-With a target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, beside what the module
-gives in float64, and tries whether its calls can be captured as CUDA graphs, each in a process of its own. A package that
-is wrong is not written; what was found is in the package. The third form does the same with one that is there already, as
-on another GPU, and leaves it alone where it is wrong.
+With a target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU, compares the results with
+those of the module in float64, and tries whether its calls can be captured as CUDA graphs, each in a separate process.
+A package that is wrong is not written; what was found is in the package. The third form does the same with one that is there
+already, as on another GPU, and leaves it alone where it is wrong.
 
 The last form writes the TorchScript file of our interaction network, with
 forward(x [n_hits, 3], edge_index [2, n_edges] int64, edge_attr [n_edges, 4]) -> scores [n_edges] in [0, 1].
@@ -86,7 +86,7 @@ class Options:
     `target`: "cpu", "cuda", or both: "cpu,cuda" or a sequence of them. A model that can be fused (tensoa.compiler) becomes
     few kernels, unless `fuse` is false; others go through TorchInductor, which needs a GPU for "cuda". `precision`
     of the fused kernels' matrix products on a GPU: one of PRECISIONS, None for the first. `deterministic`: their sums by index
-    are the same bits at every call, whatever runs beside; on a CPU they always are. `program`: the path of `tensoa`, which runs
+    are the same bits at every call, whatever else runs; on a CPU they always are. `program`: the path of `tensoa`, which runs
     a package for "cuda" on this machine's GPU, where there is one. `report` is called with lines about what was fused, or why
     nothing was. `seconds` of CPU and `memory` in GiB: what a package may take (tensoa.budget); None: by the
     size of the model. `timing`: whether a model whose own runtime may run it, too, is left to that where a package for CPUs
@@ -175,8 +175,8 @@ def export(module: nn.Module, columns: Binding, path: str | PathLike, options: O
     """Writes the package of `module`, in evaluation, for the columns of a binding, whole or not at all, and returns what it has
     for each target. The module stays as it is.
 
-    On CPU the package is run beside the module before it is written; for "cuda" where Options.program can. Raises InputError:
-    what, got, expected; NoProgram where none is possible.
+    On CPU the package is compared with the module before it is written; for "cuda" where Options.program can. Raises
+    InputError: what, got, expected; NoProgram where none is possible.
     """
     if not isinstance(module, nn.Module):
         raise InputError(f"the model is a {type(module).__name__}, expected a torch.nn.Module")
@@ -351,7 +351,7 @@ def _package_of(
 
 
 def _required(exported: torch.export.ExportedProgram | Unsupported) -> torch.export.ExportedProgram:
-    """Raises why there is none."""
+    """Returns the program. Raises why it is missing."""
     if isinstance(exported, Unsupported):
         raise exported
     return exported
@@ -621,7 +621,7 @@ def has_checked(given: argparse.Namespace) -> bool:
     if given.check is None:
         return False
     if given.program is None or given.model is not None or given.out is not None:
-        raise InputError(f"--check {given.check}: expected --program PROGRAM beside it, no MODEL and no --out")
+        raise InputError(f"--check {given.check}: expected also --program PROGRAM, no MODEL and no --out")
     with working(f"checking {given.check}") as report:
         check_on_gpu(given.check, given.program, report)
     return True

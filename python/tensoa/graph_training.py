@@ -78,7 +78,7 @@ def progress_bar(wanted):
 
 
 def write(network, curve, out, facts):
-    """Writes the weights, with `facts` and those that all trainings have, and, beside them, the validation curve."""
+    """Writes the weights, with `facts` and those that all trainings have, and, next to them, the validation curve."""
     facts = facts | {
         "epochs": len(curve),
         "torch": torch.__version__,

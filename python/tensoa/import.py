@@ -10,8 +10,8 @@ it is, not its name, and it may be packed by gzip. Loading a pickle of scikit-le
 Features are the columns of the input blocks with their names (x, or x_0 and x[0] for parts of a vector, or BLOCK.x where two
 blocks have an x); in order where the model has no names. The output block has a column for each output of the model.
 
-The package is compared with the framework that trained the model, where it is installed, on random values and on
-thresholds, one ulp beside them, NaN, infinities and denormal numbers. A package that differs is not written; inputs and
+The package is compared with the framework that trained the model, where it is installed, on random values, on
+thresholds and the numbers next to them, NaN, infinities and denormal numbers. A package that differs is not written; inputs and
 answers of the framework are in it for `tensoa check`.
 
 Exit status 2 with one line on stderr for what cannot be used.

@@ -50,7 +50,7 @@ def column(array: awkward.Array, path: Path, dtype: str, dims: int, subject: str
     """The numbers of a column, the offsets of the lists they are in, and the bytes that were copied for it.
 
     dtype: what is expected; an array of no known type is read as that
-    dims: of what is one row; so many of the innermost dimensions of fixed size are no lists
+    dims: of what is one row; this number of innermost dimensions of fixed size are not lists
     Raises NullsError; BindingError for text and unions.
     """
     layout = array.layout

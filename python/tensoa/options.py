@@ -29,7 +29,7 @@ Makes a package of a model: the program tensoa, C++ and Python run it on columns
                         --trust-pickle
   FILE.onnx             an ONNX model of opset 7 to 21, compared with ONNX Runtime where that is installed
   FILE.keras, FILE.h5   a model of Keras, through Keras 3, compared with its predict; also FILE.json of to_json(), with the
-                        weights beside it
+                        weights next to it
   FOLDER, FILE.pb       a SavedModel or a frozen graph of TensorFlow (FILE.graphdef, too, as Triton calls it), where
                         tensorflow and tf2onnx are installed
   FILE.fml, FILE.h5     a network on fixed-point numbers, of hls4ml or QKeras (.keras and .json, too), bit for bit
@@ -49,7 +49,7 @@ or an ensemble of decision trees; its content says so, not its name, and it may 
 --columns has a block for each argument of the model, by its name:
   features=pt,eta,phi                [n, 3] of float32 columns
   charge=charge:int32                of another dtype
-  x=r,phi,z@hits                     blocks of one collection, here "hits", have as many rows as each other
+  x=r,phi,z@hits                     blocks of one collection, here "hits", have the same number of rows
   edge_index.T=from,to:int64@edges   [2, n], as edge lists are
   field=field@call                   one number for the whole call, [n, 1] in rows of the first block
 Without --columns they are those that the file of the model names (features of trees, inputs of width 1), else a column for each

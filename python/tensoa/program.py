@@ -23,7 +23,7 @@ def find() -> tuple[str, dict[str, str]]:
     found = importlib.util.find_spec("pyarrow")
     if found is None or not found.origin:
         return _INSTALLED, dict(os.environ)  # which says so where it needs it
-    # Where it is not beside tensoa (pip install --user, --target).
+    # Where it is not in the folder of tensoa (pip install --user, --target).
     paths = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), os.path.dirname(found.origin)]))
     return _INSTALLED, os.environ | {"LD_LIBRARY_PATH": paths}
 

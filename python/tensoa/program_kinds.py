@@ -15,7 +15,7 @@ SCRIPTED = "run just in time by TorchScript"
 
 
 class NoProgram(Unsupported):
-    """`reasons`: of each kind that was tried, why there is none."""
+    """`reasons`: of each kind that was tried, why it made no program."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(text_of(reasons))
@@ -37,7 +37,7 @@ def _either(names: list[str]) -> str:
 def first_possible(attempts: Mapping[str, Callable[[dict[str, str]], None]]) -> None:
     """Makes the first kind of program that is possible: calls attempts[kind](reasons), with the reasons of the kinds before it,
     until one does not raise Unsupported. Raises NoProgram with all reasons where each does. A kind of which one before it has
-    said why there is none is not tried.
+    raised already is not tried.
     """
     reasons: dict[str, str] = {}
     for kind, attempt in attempts.items():

@@ -34,12 +34,12 @@ def _in_small_operators(function: Function, row: Sequence[torch.Tensor]) -> torc
     """A function of one row, with the rules in Python that torch has for recurrent layers."""
     with torch.no_grad(), enable_python_dispatcher(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # flags() speaks of GPUs of Intel
-        with torch.backends.mkldnn.flags(enabled=False):  # which has an operator of its own for LSTM
+        with torch.backends.mkldnn.flags(enabled=False):  # which has its own operator for LSTM
             return make_fx(function)(*row)
 
 
 def of_any(function: Function, inputs: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
-    """The same of a function that takes as many rows as `inputs` have, or more."""
+    """The same of a function that accepts the number of rows of `inputs`, or more."""
     with torch.no_grad():
         module = make_fx(function)(*inputs)
     module.graph.eliminate_dead_code()  # which would count as what rows have to do with each other

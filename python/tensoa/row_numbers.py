@@ -52,7 +52,7 @@ def takes_any_rows(program: torch.export.ExportedProgram, size: torch.SymInt, wi
 def branches(program: torch.export.ExportedProgram, binding: Binding) -> Iterator[str]:
     """The conditions under which torch.export followed a model that does something else without them: "rows != 5". torch checks
     them where it calls the program; nothing that is made of it does. None of them is on how numbers lie in memory, or only says
-    that blocks have as many rows. The inputs of the program are those of the binding.
+    that blocks have the same number of rows. The inputs of the program are those of the binding.
     """
     names = _names_of_sizes(program, binding)
     for condition in program._guards_code:
@@ -91,8 +91,8 @@ def _collections(program: torch.export.ExportedProgram, binding: Binding) -> dic
 
 
 def _holds_always(condition: str, names: Mapping[str, str]) -> bool:
-    """Whether it holds for any sizes, as what torch asks of its own arithmetic: "min(rows, 3*rows) == rows", "rows == rows or
-    rows == 1", and of blocks of one collection: "rows <= rows".
+    """Whether it holds for any sizes, as the conditions of torch's own arithmetic: "min(rows, 3*rows) == rows", "rows == rows
+    or rows == 1", and of blocks of one collection: "rows <= rows".
     """
     known = {name: 1 + sympy.Symbol(name, integer=True, nonnegative=True) for name in names.values()}
     known |= {"min": sympy.Min, "max": sympy.Max, "__builtins__": {}}
@@ -137,7 +137,7 @@ def require_no_branch(program: torch.export.ExportedProgram, binding: Binding) -
 
 
 def _needed(program: torch.export.ExportedProgram) -> set[int]:
-    """Least numbers of rows that a program may ask for, because torch wants as many as are kept in order, or calculates
+    """Least numbers of rows that a program may require, because torch needs the number that is kept in order, or calculates
     distances of few rows in another way.
     """
     needed = set()

@@ -4,9 +4,9 @@
 
 A block is [n, k]: n rows of k numbers. The tensor of a model may have rows along another axis ([2, n, 128]), more axes for one
 row ([n, 3, 8, 8]), always the same number of rows ([1, 5], [16, 5]), or be one row ([5]). Where the rows are (Place) is said by
-the words of a block or the file of the model, else found by trial. What is right is what the model itself gives in as many
-calls as its tensors need. A program does that in one call of the model, where this gives the same; else it has each of the
-calls (tensoa.row_by_row).
+the words of a block or the file of the model, else found by trial. The expected results are those of the model
+itself, in the number of calls that its tensors need. A program does that in one call of the model, where this gives the same;
+else it has each of the calls (tensoa.row_by_row).
 """
 
 import contextlib
@@ -91,7 +91,7 @@ class RowsFirst(nn.Module):
         return self.by_calls(self.value, self.rows(tensors, by_name))
 
     def value(self, tensors: Sequence[torch.Tensor]) -> Any:
-        """What the model gives for tensors of its own."""
+        """The model's results for tensors in its own shapes."""
         return self.inputs.value(self.model, tensors)
 
     def tensors(self, rows: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -171,7 +171,7 @@ class Program(RowsFirst):
         return right.sizes_of_results()
 
     def reference(self) -> Function | None:
-        """The model's own framework, in as many calls as it needs."""
+        """The model's own framework, in the number of calls that it needs."""
         return self._by_calls("reference")
 
     def reference_in_float64(self) -> Function | None:
@@ -285,7 +285,7 @@ def _fits(sizes: Sizes, block: Block) -> bool:
 
 
 def _choices(inputs: Binding, sizes: Mapping[str, Sizes]) -> Iterator[tuple[Place, ...]]:
-    """Places for all blocks, the likelier ones first: in all of them as many rows for a call."""
+    """Places for all blocks, the likelier ones first: with one number of rows for a call."""
     own = [block.shape(None)[1:] for block in inputs.inputs]
     if not sizes:  # the file says nothing: all are one row, or have an axis of one row
         yield tuple(Place(None, size, 1) for size in own)
@@ -298,7 +298,7 @@ def _choices(inputs: Binding, sizes: Mapping[str, Sizes]) -> Iterator[tuple[Plac
 
 
 def _places(sizes: Sizes, width: int) -> Iterator[Place]:
-    """Of rows of so many numbers in a tensor of these sizes."""
+    """The places of rows of `width` numbers in a tensor of these sizes."""
     axes = [i for i, size in enumerate(sizes) if size is None] + [i for i, size in enumerate(sizes) if size is not None]
     for axis in axes:
         others = _filled(sizes[:axis] + sizes[axis + 1 :], width)
@@ -312,7 +312,7 @@ def _places(sizes: Sizes, width: int) -> Iterator[Place]:
 
 
 def _filled(sizes: Sizes, width: int) -> tuple[int, ...] | None:
-    """Sizes of so many numbers; one of them may be free."""
+    """The sizes of a tensor of `width` numbers; one of them may be free."""
     known = math.prod(size for size in sizes if size is not None)
     if sizes.count(None) > 1 or not known or width % known or (None not in sizes and known != width):
         return None
@@ -364,8 +364,8 @@ def _rows(inputs: Binding, number: int, seed: int = 0) -> list[torch.Tensor]:
 
 
 def _axes(model: nn.Module, inputs: Binding, places: Sequence[Place]) -> list[int | None]:
-    """Of each result that of the rows: where it has as many as the inputs; of a fixed number where it follows them. Raises
-    whatever the model throws, and Unsupported.
+    """The axis of the rows of each result: where its size is the number of rows; for a fixed number where values follow the
+    rows. Raises whatever the model throws, and Unsupported.
     """
     trial = RowsFirst(model, inputs, places, ())
     if trial.count == 1:
@@ -466,7 +466,7 @@ def are_same(got: torch.Tensor, expected: torch.Tensor) -> bool:
 
 
 def _filled_up(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """So many rows, with zeros behind those that there are."""
+    """`count` rows: these, then zeros."""
     return torch.cat([rows, rows.new_zeros((count - rows.shape[0], *rows.shape[1:]))])
 
 

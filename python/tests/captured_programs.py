@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Modules through the front end of torch.export: typed programs, and what they give beside the module in float64."""
+"""Modules through the front end of torch.export: typed programs, and their results compared with the module in float64."""
 
 import copy
 

@@ -141,7 +141,7 @@ class Loaded:
 
 
 def _on_cpu(number, generated):
-    """C++ of a program for cuda_on_cpu.hpp, in a namespace of its own; its kernels are `p<number>_<name>`."""
+    """C++ of a program for cuda_on_cpu.hpp, in a separate namespace; its kernels are `p<number>_<name>`."""
     source = generated.source.replace(cuda.INSTRUCTIONS.read_text(), "")
     room = max(kernel.shared_bytes for kernel in generated.kernels) // 16 + 1
     source = source.replace("extern __shared__ uint4 shared_memory[];", "").replace('extern "C"', "static")

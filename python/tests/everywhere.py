@@ -54,7 +54,7 @@ class Everywhere:
         return run
 
     def results(self, rows=ROWS, fill=None, **options):
-        """(where, inputs as tensors of the model, planes of each output) of calls with so many rows. `fill(inputs)` changes
+        """(where, inputs as tensors of the model, planes of each output) of calls with `rows`. `fill(inputs)` changes
         the columns before.
         """
         for count in rows:

@@ -354,7 +354,7 @@ class Draw:
     # -- a second axis of rows
 
     def of_rows(self, x, width=None):
-        """A tensor of the pool of rows and one fixed axis, of the dtype of x; None where there is none."""
+        """A tensor of the pool of rows and one fixed axis, of the dtype of x; None where none is in the pool."""
         found = [y for y in self.pool if len(y.shape) == 2 and len(y.rows) == 1 and isinstance(y.shape[0], str)]
         found = [y for y in found if width is None or y.shape[1] == width]
         return self.cast(self.random.choice(found), x.dtype) if found else None
@@ -827,7 +827,7 @@ def roundings(terms):
 
 
 def has_product(tensor, levels):
-    """Whether it is a product of matrices, or a sum with one at most so many sums below."""
+    """Whether it is a product of matrices, or a sum with one at most `levels` sums below."""
     is_sum = levels and isinstance(tensor.op, ops.Map) and tensor.op.fn == "add"
     return isinstance(tensor.op, ops.Contract) or (is_sum and any(has_product(arg, levels - 1) for arg in tensor.args))
 
@@ -999,7 +999,7 @@ QUICK = 15  # of 16 libraries are compiled quickly: the C++ is what is tested; t
 
 
 def check_cpu(first, count=BATCH, level=None):
-    """(messages, programs that are refused, all) of a batch of seeds: the C++ beside torch."""
+    """(messages, programs that are refused, all) of a batch of seeds: the C++ against torch."""
     try:
         return _check_cpu(range(first, first + count), level)
     except NotFused:  # takes the compiler too long; on a busy machine sooner

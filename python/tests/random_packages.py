@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole packages of random modules, run by `tensoa infer` over random rows, beside torch in float64 and float32.
+"""Whole packages of random modules, run by `tensoa infer` over random rows, against torch in float64 and float32.
 
     python python/tests/random_packages.py --program build/tensoa --seeds 0:1000 [--device cuda] [--jobs 2]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of many kinds, and what fused programs make of them: beside torch, on hard numbers.
+"""Models of many kinds, and what fused programs make of them: against torch, on hard numbers.
 
     python python/tests/random_programs.py --seeds 0:10000 [--batch 40] [--jobs 2]
 
@@ -264,7 +264,7 @@ class Program:
 
 
 def program_of(module, inputs, parts):
-    """Output i has the rows of collection i. For GPUs each part of it is an output of its own."""
+    """Output i has the rows of collection i. For GPUs each part of it is a separate output."""
     widths = [sum(width for _, width in of_output) for of_output in parts]
     binding = bound(inputs, [block(f"y{i}", width, collection=i) for i, width in enumerate(widths)])
     rules = [{"collection": i} for i in range(len(widths))]
@@ -327,7 +327,7 @@ class CompiledForGpu:
         return whole(self.program, memory, rows)
 
 
-# ---- beside torch
+# ---- comparison with torch
 
 
 def differs(a, b, relative, absolute):

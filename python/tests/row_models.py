@@ -119,7 +119,7 @@ TOGETHER = {
 }
 
 
-# ---- random programs beside an oracle
+# ---- random programs against an oracle
 
 
 def _unary(f: Callable) -> Callable:

@@ -213,9 +213,7 @@ def test_check_runs_a_package_that_is_there(monkeypatch):
     command("--check", "m.pt2", "--program", "build/tensoa")
     assert got == [("m.pt2", "build/tensoa")]
     for others in ([], ["m.onnx", "--program", "build/tensoa"], ["--program", "build/tensoa", "--out", "n.pt2"]):
-        assert (
-            refusal("--check", "m.pt2", *others) == "--check m.pt2: expected --program PROGRAM beside it, no MODEL and no --out"
-        )
+        assert refusal("--check", "m.pt2", *others) == "--check m.pt2: expected also --program PROGRAM, no MODEL and no --out"
 
 
 def test_weights_alone_become_torchscript(tmp_path):

@@ -341,7 +341,7 @@ def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
     assert message.startswith("the model fails on features float32[n, 2], charge int32[n, 1]: ") and "mat1 and mat2" in message
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a"]).startswith("outputs: got a; expected 2 of them")
     message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b,c", "d"])
-    assert message == "outputs: a has 2 columns, expected 1, as many as the model gives"
+    assert message == "outputs: a has 2 columns, expected 1, the number that the model returns"
     assert refusal(OfEvent(), tmp_path, columns="x=u").startswith("columns: got the text 'x=u', expected a list of texts")
     assert refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a=b:int32", "c"]).startswith("outputs: got 'a=b:int32'")
     message = refusal(OfEvent(), tmp_path, columns=["x=u"], outputs=["a,b", "c"])

@@ -42,7 +42,7 @@ from tensoa.package.cases import KINDS
         (lambda m, x: None, "the model gave a NoneType, expected a tensor"),
         (lambda m, x: {"preds": None}, "the model gave a NoneType, expected a tensor"),
         (lambda m, x: (None, None), "the model gave 0 results, there are 1 output blocks"),
-        (lambda m, x: x[: len(x) // 2] @ m.weight, "expected as many as one of the input collections has"),
+        (lambda m, x: x[: len(x) // 2] @ m.weight, "expected the number of rows of one of the input collections"),
         (lambda m, x: x.view(-1, 2) @ m.weight, "the model fails on columns of the binding"),
         (lambda m, x, y: x, "the model fails on columns of the binding"),
     ],

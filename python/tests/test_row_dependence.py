@@ -138,7 +138,7 @@ def test_a_condition_that_holds_for_any_number_of_rows_is_no_branch(condition, a
 
 
 def test_conditions_that_others_imply_are_no_branches():
-    """torch 2.15 says also that what it broadcasts is one row or as many as the other."""
+    """torch 2.15 also has the condition that a broadcast argument has one row or the rows of the other."""
     columns = binding.parse(
         {"schema": 1, "match": "order", "inputs": [block("x"), block("y", collection=1)], "outputs": [block("z")]}
     )
@@ -156,7 +156,7 @@ def test_conditions_that_others_imply_are_no_branches():
 
 
 def test_blocks_of_one_collection_are_equally_long_in_conditions():
-    """scatter takes no more rows of an index than of what it scatters; torch.export does not know that they are as many."""
+    """scatter takes no more rows of an index than of what it scatters; torch.export does not see that these are equal."""
 
     def scattered(x, index, edges):
         return torch.zeros_like(x).scatter_reduce(0, index.expand(-1, 3), edges, "amax")
@@ -190,7 +190,7 @@ def test_a_branch_of_torch_may_hide_one_of_the_author():
 TWO = [block("x"), block("e", 2, collection=1)]
 
 
-# ---- random programs beside the oracle
+# ---- random programs against the oracle
 
 
 @pytest.mark.parametrize("first", range(0, 100, 20))

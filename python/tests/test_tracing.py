@@ -108,7 +108,7 @@ def test_the_line_of_the_author_is_found_behind_other_errors():
 
 
 def test_the_order_of_an_einsum_does_not_depend_on_the_number_of_rows(monkeypatch):
-    """opt_einsum, which comes with some installations of torch, looks for the order that is the fastest for so many rows."""
+    """opt_einsum, which comes with some installations of torch, looks for the fastest order for a number of rows."""
 
     class Planner:
         @staticmethod

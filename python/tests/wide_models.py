@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""More kinds of models that people have, beside those of width_models.py: convolutions, neighbours inside a row, attention
+"""Kinds of models that people have and width_models.py lacks: convolutions, neighbours inside a row, attention
 over edges, other dtypes, and what cannot be exported. bench/width.py makes the page docs/width.md of all.
 """
 

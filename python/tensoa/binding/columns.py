@@ -31,7 +31,7 @@ MOST_NUMBERS = 1 << 15  # of the inputs of a call that tries something: a row of
 MANY_NUMBERS = 1 << 20  # likewise, where the rows are to be more than a table has
 MOST_TRACED = 1 << 24  # of inputs that a model is followed with, which calculates nothing
 NORMAL, SMALL, LARGE, SPECIAL = "normal", "small", "large", "special"
-Range = tuple[float, float]  # the ends of where numbers lie; infinite where there is none
+Range = tuple[float, float]  # the least and the largest number; infinite without a limit
 EVERYWHERE: Range = (-math.inf, math.inf)
 Rule = dict[str, int]  # of the rows of an output: {"collection": of an input} or {"rows": always}
 

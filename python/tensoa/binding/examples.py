@@ -17,7 +17,7 @@ import torch
 from tensoa.binding.blocks import Binding, Block
 from tensoa.errors import BindingError, InputError, first_line
 
-ROWS = 100_000  # at most so many are read of a file
+ROWS = 100_000  # the largest number of rows that is read from a file
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls its index in files of Arrow
 #: What to do with columns that hold no numbers, by the beginnings of what they are.
 WAYS_OUT = {

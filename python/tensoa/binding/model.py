@@ -96,7 +96,7 @@ class _WithoutNegativeIndices(TorchDispatchMode):
 
 def with_lengths(module: Any, binding: Binding) -> tuple[Binding, dict[int, int]]:
     """(the binding, lengths): collections that the model needs to be of one length become the first of them. `lengths`: for
-    each collection the first that has as many rows.
+    each collection the first with the same number of rows.
     """
     collections = collections_of(binding)
     few = [replace(block, integers=(0, 0) if is_integer(block.column_dtype) else None) for block in binding.inputs]
@@ -125,7 +125,7 @@ def with_lengths(module: Any, binding: Binding) -> tuple[Binding, dict[int, int]
 
 
 def _partitions(collections: Sequence[int]) -> list[dict[int, int]]:
-    """All ways to say which collections have as many rows as which: {collection: the first of its group}; those with the
+    """All partitions of the collections into groups of one number of rows, {collection: the first of its group}; those with the
     most groups first.
     """
     ways: list[dict[int, int]] = [{}]
@@ -288,6 +288,6 @@ def result_rows(module: Any, binding: Binding, device: str) -> list[dict[str, in
         else:
             raise InputError(
                 f'block "{block.name}": the model gave {counts[i]} rows for inputs of {list(rows.values())} rows; '
-                "expected as many as one of the input collections has, or always the same number"
+                "expected the number of rows of one of the input collections, or always the same number"
             )
     return rules

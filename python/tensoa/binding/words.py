@@ -4,7 +4,7 @@
 
     features=pt,eta,phi            a block [n, 3] of float32 columns
     charge=charge:int32            of columns of another dtype
-    x=r,phi,z@hits                 blocks of one collection, here "hits", have as many rows as each other
+    x=r,phi,z@hits                 blocks of one collection, here "hits", have the same number of rows
     edge_index.T=from,to:int64@edges   [2, n], as edge lists are
     field=field@call               one number for the whole call, which the model gets in every row of the first block: [n, 1]
     state[2,n,64]=h_0,h_1,…        the shape of the model's tensor, with n where rows are: each row has the other sizes, flat
@@ -107,7 +107,7 @@ def _checked(words: Words, option: str) -> Words:
     if words.sizes and (words.is_transposed or words.sizes.count(None) > 1 or not of_row or not fits):
         raise InputError(
             f"{option}: block {words.name}{shape_text(words.sizes)}{'.T' * words.is_transposed} has {len(words.columns)} "
-            f"columns; expected one n, where rows are, and as many columns as a row has numbers, {of_row}; no .T"
+            f"columns; expected one n, where rows are, and one column for each number of a row, {of_row}; no .T"
         )
     if words.dtype and words.dtype not in DTYPES:
         raise InputError(f"{option}: block {words.name} is of '{words.dtype}', expected one of {', '.join(DTYPES)}")

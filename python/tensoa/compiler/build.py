@@ -123,7 +123,7 @@ def with_axis(x: Tensor, place: int, size: Size = 1) -> Tensor:
     return view(x, (*x.shape[:place], size, *x.shape[place:]), index)
 
 
-# ---- what has an index of its own
+# ---- nodes with their own index
 
 
 def lookup(

@@ -195,7 +195,7 @@ def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str)
         records = {_name_in_package(name, device): archive.read(name) for name in archive.namelist()}
     wrapper = next(text for name, text in records.items() if name.endswith(".wrapper.cpp")).decode()
     if any(b"#pragma omp parallel" in text for name, text in records.items() if name.endswith(".cpp")):
-        raise Unsupported("the compiled program starts threads of its own; this is a fault of the exporter")
+        raise Unsupported("the compiled program starts its own threads; this is a fault of the exporter")
     flags = _needed_flags(wrapper, level)
     return path, {name: text for name, text in records.items() if not name.endswith(".cpp")}, flags
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluates programs by what their operations mean (operations.py).
 
-Every value is an array of its own dtype (float16 and bfloat16 in float32, rounded after each operation).
+Every value is an array of the value's dtype (float16 and bfloat16 in float32, rounded after each operation).
 """
 
 import math

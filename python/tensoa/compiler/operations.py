@@ -135,7 +135,7 @@ class Map(Op):
 
     def result(self, args: tuple[Tensor, ...]) -> tuple[DType, Shape]:
         function = FUNCTIONS.get(self.fn)
-        need(function is not None and len(args) == function.arity, "a known function of as many arguments")
+        need(function is not None and len(args) == function.arity, "a known function with this number of arguments")
         assert function is not None
         need(len({arg.shape for arg in args}) == 1, "arguments of one shape")
         values = args[1:] if self.fn == "where" else args

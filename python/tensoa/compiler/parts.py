@@ -17,7 +17,7 @@ from tensoa.compiler.frontend.follow import Follower, Node, NodeNotFusedError, P
 from tensoa.compiler.frontend.graph import Graph
 from tensoa.compiler.program import Program
 
-#: A part is worth a call with one of these operators, or with as many others that calculate.
+#: A part is worth a call with one of these operators, or with this number of others that calculate.
 PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution", "scaled_dot_product_attention", "cdist"}
 LEAST_OTHERS = 3
 #: What moves numbers, or makes constants: it costs nothing inside a part, and little outside.

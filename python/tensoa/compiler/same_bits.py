@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floats that are joined by place with the same bits in every order, where the order of rows is that of the moment.
 
-Numbers become integers, multiples of one power of two for each place that leaves room for as many as there are; sums of these
+Numbers become integers, multiples of one power of two for each place, which leaves room for all of them; sums of these
 have no order (the pre-rounding of Demmel and Nguyen, "Fast reproducible floating-point summation", 2013, with integers). The
 largest number, the least one, and the count have no order either. A number is off by less than 2^-60 of the largest one times
 their count, and the sum is rounded once.

@@ -3,8 +3,8 @@
 """Typed tensors: frozen, hash-consed values with a dtype and a shape, made in one place that verifies them.
 
 A tensor is an operation and its arguments; dtype and shape follow from these by the rule of the operation. Two equal tensors
-are one object, so `is` compares them and dicts are keyed by them. An axis has a fixed size (int), or as many elements as there
-are rows of a collection (str, the row symbol).
+are one object, so `is` compares them and dicts are keyed by them. An axis has a fixed size (int), or one element for each row
+of a collection (str, the row symbol).
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from tensoa.dtypes import DType
 
 
 class BlockSize(int):
-    """The size of an axis that is a block of rows: at most so many, how many is known when it runs. Equal to no other size."""
+    """The largest size of an axis that is a block of rows; the size is known at run time. Equal to no other size."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BlockSize) and int(self) == int(other)

@@ -3,7 +3,7 @@
 """Weights in files that torch wrote: checkpoints of PyTorch Lightning, and what torch.save made of a state_dict.
 
 No code of the file runs, and none of its libraries is needed: torch's reader of weights (weights_only) makes the tensors,
-and what else is in the file (callbacks, hyperparameters of a class of its own) becomes an empty thing or a dict.
+and what else is in the file (callbacks, hyperparameters of the author's own class) becomes an empty thing or a dict.
 """
 
 import pickletools

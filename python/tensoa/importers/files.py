@@ -33,7 +33,7 @@ ENDINGS = (".pt2", ".pt", ".onnx", ".keras", ".h5", ".pb", ".graphdef", ".fml", 
 
 def load_module(source: str, columns: Binding | None = None, sizes: Mapping[str, Sizes] = MappingProxyType({})) -> nn.Module:
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
-    FILE.fml (hls4ml), FILE.pb, FILE.graphdef or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights beside it),
+    FILE.fml (hls4ml), FILE.pb, FILE.graphdef or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights next to it),
     FILE.xml (TMVA), FILE.safetensors, or a file of weights of Exa.TrkX. Where a binding is given, models of others give what
     its output blocks ask for (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. `sizes`: of
     the tensors of arguments, for those that a file of Keras leaves free. Raises InputError.
@@ -133,7 +133,7 @@ def load_weights(path: str) -> nn.Module:
 def _made_by(path: Path, factory: str) -> nn.Module:
     if not path.is_file():
         raise InputError(f"{path}: no such file, expected Python code with a function {factory}()")
-    sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
+    sys.path.insert(0, str(path.parent.resolve()))  # for imports from its folder
     try:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)

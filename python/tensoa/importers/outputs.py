@@ -17,8 +17,8 @@ MOST_LISTED = 40
 def chosen(asked: Asked | None, outputs: Sequence[str], inner: Mapping[str, str]) -> dict[str, str]:
     """{name of each result: the value that it is}. `inner`: the values that are no outputs, by all names that they have.
 
-    Blocks go to values by name, to outputs before others. Where none fits and there are as many blocks as outputs, or where
-    the binding asks for it, outputs go to blocks in order. Raises InputError for any other block that fits nothing.
+    Blocks go to values by name, to outputs before others. Where none fits and their numbers are equal, or where
+    the binding requests it, outputs go to blocks in order. Raises InputError for any other block that fits nothing.
     """
     all_of = {name: name for name in outputs}
     names = [block.name for block in asked.outputs] if isinstance(asked, Binding) else list(asked or ())
@@ -28,7 +28,7 @@ def chosen(asked: Asked | None, outputs: Sequence[str], inner: Mapping[str, str]
     if match == "order":
         raise InputError(
             f"the binding has {len(names)} output blocks, to be taken in order, the model has {len(outputs)} outputs: "
-            f"{_listed(outputs)}; expected as many, or Match::kByName and the names of those that are wanted"
+            f"{_listed(outputs)}; expected equal numbers, or Match::kByName and the names of those that are wanted"
         )
     known = with_places({**inner, **all_of}) | all_of
     missing = [name for name in names if name not in known]

@@ -71,7 +71,7 @@ def _copied(source: str, path: str | PathLike, _: nn.Module | None) -> str:
 
 
 def _onnx(source: str, path: str | PathLike, module: nn.Module | None) -> str:
-    """With the numbers of the files beside it, and its tensors as blocks where that gives the same."""
+    """With the numbers of its external files, and its tensors as blocks where the results are the same."""
     from tensoa.importers.onnx import blocks, read  # which need the package onnx
 
     check_writable(path)

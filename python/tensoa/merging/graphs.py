@@ -26,7 +26,7 @@ def read_graph(folder, name):
 
 
 def read_graphs(folder):
-    """All graphs of a folder with an edge, sorted by name. Raises InputError where there is none."""
+    """All graphs of a folder with an edge, sorted by name. Raises InputError where the folder has none."""
     names = sorted(path.name.removesuffix(FRAGMENTS) for path in Path(folder).glob("*" + FRAGMENTS))
     found = [graph for graph in (read_graph(folder, name) for name in names) if len(graph.truth)]
     if not found:

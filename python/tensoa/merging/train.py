@@ -3,10 +3,10 @@
 """python -m tensoa.merging.train --data DIR --out WEIGHTS.safetensors (--epochs N | --minutes M)
 
 Trains our network that merges fragments on the candidate graphs that `tensoa graph --of fragments generate:EVENTS
---output DIR` wrote. Beside the weights it writes the validation curve, WEIGHTS.json: epoch, train_loss, valid_loss,
+--output DIR` wrote. Next to the weights it writes the validation curve, WEIGHTS.json: epoch, train_loss, valid_loss,
 valid_edge_auc.
 
-All graphs are kept on the device. One step is so many events that they have about --edges edges together; every tenth
+All graphs are kept on the device. One step has events with about --edges edges together; every tenth
 event by name is held out for validation. An edge counts by the square root of the smaller energy of its fragments, between 0.05
 and 20 GeV: a wrong edge of a soft fragment does less harm. AdamW; the learning rate rises over the first 5 % and falls
 to zero along a cosine. Exit status 2 with one line on stderr for wrong input.
@@ -27,7 +27,7 @@ from tensoa.merging.graphs import NODE_COLUMNS, read_graphs
 from tensoa.merging.network import FragmentNetwork
 
 ENERGY = NODE_COLUMNS.index("energy")
-HELD_OUT = 10  # one event of so many
+HELD_OUT = 10  # one event of this number
 
 
 def weights_of(graph):
@@ -52,7 +52,7 @@ class Loss(torch.nn.Module):
 
 
 def batches(graphs, edges, generator):
-    """The graphs of each step of one epoch, in random order: as many as have together at most `edges` edges, at least one."""
+    """The graphs of each step of one epoch, in random order: at least one graph, and together at most `edges` edges."""
     batch, size = [], 0
     for row in torch.randperm(len(graphs), generator=generator).tolist():
         if batch and size + len(graphs[row].truth) > edges:
@@ -99,7 +99,7 @@ def parse(arguments):
     parser.add_argument("--data", required=True, metavar="DIR", help="folder that 'tensoa graph --of fragments' wrote")
     parser.add_argument("--out", required=True, metavar="WEIGHTS.safetensors", help="weights file to write")
     length = parser.add_mutually_exclusive_group(required=True)
-    length.add_argument("--epochs", type=int, help="train for so many passes over the events")
+    length.add_argument("--epochs", type=int, help="number of passes over the events")
     length.add_argument("--minutes", type=float, help="train for so long")
     parser.add_argument("--hidden", type=int, default=32, help="width of all layers (default: %(default)s)")
     parser.add_argument("--iterations", type=int, default=3, help="rounds of messages (default: %(default)s)")

@@ -27,7 +27,7 @@ def load(network, name):
 
 
 def save(network, path, facts):
-    """Writes the weights; `facts` are kept beside them, as text."""
+    """Writes the weights; `facts` are kept in the same file, as text."""
     tensors = {name: value.detach().contiguous() for name, value in network.state_dict().items()}
     with replacing(path) as temporary:
         safetensors.torch.save_file(tensors, temporary, {key: str(value) for key, value in facts.items()})

@@ -106,7 +106,7 @@ class Case:
 
 
 class Cases:
-    """The calls that are tried with a model. What the model gives is calculated once, for all programs beside it."""
+    """The calls that are tried with a model. The model's results are calculated once, for all programs."""
 
     def __init__(self, module: Any, binding: Binding, rules: list[dict]) -> None:
         self.module, self.binding, self.rules = module, binding, rules
@@ -117,7 +117,7 @@ class Cases:
         return _seen(self.module, self.binding, self.rules)
 
     def of(self, most: int = MOST_ROWS, kinds: Container[str] = KINDS, **options: Any) -> Iterator[Case]:
-        """Those of at most so many rows of the first collection, with these kinds of numbers."""
+        """Those with at most `most` rows of the first collection, with these kinds of numbers."""
         binding, seen = self.binding, self._seen
         exact = near = None  # the model in float64, twice: much memory, where a case is new
         drawn = [block for block in binding.inputs if block.examples is None]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program beside the model that it was made of."""
+"""Compares a program with the model that it was made of."""
 
 import sys
 from collections.abc import Callable, Container, Iterable
@@ -40,7 +40,7 @@ def validate(
     tried: Cases | None = None,
     chosen: Iterable[Case] | None = None,
 ) -> list[Check]:
-    """Calls `run(columns, rows of each domain)` beside the module, in float32 and float64, on these kinds of numbers. Raises
+    """Compares `run(columns, rows of each domain)` with the module, in float32 and float64, on these kinds of numbers. Raises
     Differs where it differs too much, WritesElsewhere; messages call it `what`. `tried`: those of the module, where
     other programs are compared with it, too; `chosen`: some of them, instead of all of these kinds. What it returns are the
     calls of which some results are finite.

@@ -121,7 +121,7 @@ class _InDouble(TorchDispatchMode):
         if function.namespace == QUANTISING:
             result = function(*tree_map(_as_float, args), **tree_map(_as_float, kwargs))
             return tree_map(_as_double, result)
-        if function is torch.ops.aten._assert_tensor_metadata.default:  # of an exported program, with the dtypes of its own
+        if function is torch.ops.aten._assert_tensor_metadata.default:  # of an exported program, with the dtypes before
             return None
         if function is torch.ops.aten.view.dtype and args[0].is_floating_point():
             raise TypeError("float64 has other bits")

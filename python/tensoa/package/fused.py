@@ -80,7 +80,7 @@ def for_cpu(
 
 
 def code_for(code: Sequence[GpuCode], architecture: str) -> GpuCode | None:
-    """The entry of `code` that runs on GPUs of `architecture`: the latest of its generation; None where there is none."""
+    """The entry of `code` that runs on GPUs of `architecture`: the latest of its generation; None where no entry does."""
 
     def number(name: str) -> int:
         digits = name.removeprefix("sm_")

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Check:
-    """A call of the program beside the model when it was exported: the largest error of each block, and the model's own."""
+    """A call of the program that was compared with the model at export: the largest error of each block and of the model."""
 
     rows: list[int]
     numbers: str
@@ -108,7 +108,7 @@ class Fused:
 
 @dataclass
 class PartTensor:
-    """A result of a part: [planes, rows], as many rows as its input number `rows_of` has."""
+    """A result of a part: [planes, rows], with the rows of its input number `rows_of`."""
 
     planes: int
     dtype: str
@@ -202,7 +202,7 @@ class Manifest:
     targets: list[Target]
     forest: Forest | None = None
     row_dependence: RowDependence | None = None  # unknown where older versions wrote it
-    lengths: list[int] | None = None  # the collection that each collection has as many rows as
+    lengths: list[int] | None = None  # for each collection the first with the same number of rows
     shared: list[Shared] | None = None  # only with several targets: before, no version knew it
 
     def target(self, name: str) -> Target | None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""A model that came from another framework, beside that framework."""
+"""Compares a model that came from another framework with that framework."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

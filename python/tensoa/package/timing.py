@@ -21,7 +21,7 @@ ROWS = (1, 16, 1000)
 CALLED = sorted({*ROWS, *(1 << i for i in range(10))})  # numbers of rows: a call shows whether twice its rows can be called
 CLEARLY = 1.1  # times as long: two that are nearer to each other may change places from run to run
 TURNS = 5  # of which the shortest counts
-SHORTEST = 5e-3  # seconds: a turn has as many calls as take that
+SHORTEST = 5e-3  # seconds: a turn repeats the call for at least this time
 LONGEST = 0.5  # seconds: after a call that takes more, no more rows are called
 
 Call = Callable[[], object]

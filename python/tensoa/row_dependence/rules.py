@@ -154,7 +154,7 @@ def _has_rows(size: int) -> bool:
 
 
 def _dim_of_rows(result: torch.Tensor, rows: Rows) -> int:
-    """The one dimension of a result that has rows. Raises Mixes where there is none, there are several, or rows of another
+    """The one dimension of a result that has rows. Raises Mixes where none has, several have, or rows of another
     collection are in one.
     """
     dims = [dim for dim, size in enumerate(result.shape) if _has_rows(size)]
@@ -318,7 +318,7 @@ def _written_part(call: Call, rows: list) -> list[State]:
 
 
 def _cat(call: Call, rows: list) -> list[State]:
-    """Of tensors that all have the same rows: one without would have to have as many elements there."""
+    """Of tensors that all have the same rows: one without them would need the same number of elements there."""
     tensors = list(call.tensors())
     state = _alike(rows)
     if any(tensor.numel() and not isinstance(call.state(tensor), Rows) for tensor in tensors):

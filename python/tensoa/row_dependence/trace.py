@@ -94,10 +94,10 @@ def _inputs(exported: torch.export.ExportedProgram, binding: Binding) -> list[tu
             if not isinstance(sizes[dim], torch.SymInt):
                 raise Mixes(f"block {block.name} always has {sizes[dim]} rows")
             if collections.setdefault(sizes[dim].node.expr, block.collection) != block.collection:
-                raise Mixes(f"block {block.name} has as many rows as one of another collection")
+                raise Mixes(f"block {block.name} has the same number of rows as a block of another collection")
             sizes[dim], state = PRIMES[block.collection], Rows(block.collection, dim)
         if not all(isinstance(size, int) for size in sizes):
-            raise Unknown(f"block {block.name} has sizes of its own")
+            raise Unknown(f"block {block.name} has its own free sizes")
         found.append((torch.empty(sizes, dtype=value.dtype, device="meta"), state))
     return found
 

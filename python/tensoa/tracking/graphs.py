@@ -20,7 +20,7 @@ def read_graph(folder, name):
 
 
 def read_graphs(folder):
-    """All graphs of a folder, sorted by name. Raises InputError where there is none."""
+    """All graphs of a folder, sorted by name. Raises InputError where the folder is empty."""
     names = sorted(path.name.removesuffix(EDGES) for path in Path(folder).glob("*" + EDGES))
     if not names:
         raise InputError(f"{folder}: got no *{EDGES}, expected the output folder of 'tensoa graph'")

@@ -3,7 +3,7 @@
 """python -m tensoa.tracking.train --data DIR --out WEIGHTS.safetensors (--epochs N | --minutes M)
 
 Trains our interaction network on the candidate graphs that `tensoa graph generate:EVENTS --output
-DIR` wrote. Beside the weights it writes the validation curve, WEIGHTS.json: epoch, train_loss,
+DIR` wrote. Next to the weights it writes the validation curve, WEIGHTS.json: epoch, train_loss,
 valid_loss, valid_edge_auc. On several GPUs:
 
     torchrun --nproc-per-node 4 -m tensoa.tracking.train --data DIR --out WEIGHTS.safetensors --minutes 8
@@ -136,7 +136,7 @@ def parse(arguments):
     parser.add_argument("--data", required=True, metavar="DIR", help="folder that 'tensoa graph' wrote")
     parser.add_argument("--out", required=True, metavar="WEIGHTS.safetensors", help="weights file to write")
     length = parser.add_mutually_exclusive_group(required=True)
-    length.add_argument("--epochs", type=int, help="train for so many passes over the events")
+    length.add_argument("--epochs", type=int, help="number of passes over the events")
     length.add_argument("--minutes", type=float, help="train for so long")
     parser.add_argument("--hidden", type=int, default=32, help="width of all layers (default: %(default)s)")
     parser.add_argument("--iterations", type=int, default=4, help="rounds of messages (default: %(default)s)")

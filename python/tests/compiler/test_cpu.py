@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""C++ of typed programs: random ones beside torch, models of many kinds beside the interpreter, and the route to a package."""
+"""C++ of typed programs: random ones against torch, models of many kinds against the interpreter, and the way to a package."""
 
 import contextlib
 import signal

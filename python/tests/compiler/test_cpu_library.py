@@ -34,7 +34,7 @@ def hits(planes, dtype=FLOAT32, block=0):
 
 
 def program_of(*values):
-    """Each value is an output block of its own, from block 5 on."""
+    """Each value is a separate output block, from block 5 on."""
     return Program(("hits",), tuple(Output(5 + i, range_of(value), value, value.dtype) for i, value in enumerate(values)))
 
 

@@ -21,7 +21,7 @@ UNIT = 2.0**-52
 
 
 def assert_near(got, truth, units, where):
-    """To so many units in the last place of float64; what is not finite is the same."""
+    """Within `units` in the last place of float64; numbers that are not finite are the same."""
     finite = torch.isfinite(truth)
     assert torch.equal(torch.isfinite(got), finite), where
     assert torch.equal(got[~finite].nan_to_num(), truth[~finite].nan_to_num()), where

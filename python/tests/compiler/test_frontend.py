@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""torch.export to typed programs: what the interpreter makes of them beside the modules themselves."""
+"""torch.export to typed programs: the results of the interpreter compared with the modules."""
 
 import math
 
@@ -160,7 +160,7 @@ def test_shapes(name):
 
 
 def test_the_place_of_an_extreme_is_that_of_nan_where_there_is_one():
-    """Also beside infinities; of equal numbers the first place counts."""
+    """Also where there are infinities; of equal numbers the first place counts."""
     x = torch.tensor(
         [[-math.inf, 1.0, math.nan, math.nan], [math.inf, math.nan, 0.0, -0.0], [2.0, -0.0, 0.0, 5.0], [1, 1, 1, 1]]
     )

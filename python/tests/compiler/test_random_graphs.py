@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random typed programs: the interpreter beside torch in float64."""
+"""Random typed programs: the interpreter compared with torch in float64."""
 
 import dataclasses
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of many kinds (random_programs.py) as programs for CPUs and GPUs, beside torch; more of them in a night."""
+"""Models of many kinds (random_programs.py) as programs for CPUs and GPUs, against torch; more of them in a night."""
 
 import numpy as np
 import pytest

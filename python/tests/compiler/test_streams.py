@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: attention, distances and orders among all rows, beside modules in float64, without memory for pairs of rows."""
+"""Streams: attention, distances and orders among all rows, against modules in float64, without memory for pairs of rows."""
 
 import ctypes
 

@@ -44,7 +44,7 @@ def test_model_gives_what_the_module_gives_and_is_exported_for_any_number_of_row
 
 
 class Channels(nn.Module):
-    """Takes [jets, features, particles], as many published taggers do."""
+    """Takes [jets, features, particles], like several published taggers."""
 
     def __init__(self):
         super().__init__()
@@ -153,14 +153,14 @@ def test_operators_of_python_are_those_of_torchscript(make):
     assert list(zip(got, map(type, got))) == list(zip(expected, map(type, expected)))
 
 
-#: What traces have 0-dim tensors for: numbers beside tensors, and numbers made of sizes.
+#: What traces have 0-dim tensors for: numbers among tensors, and numbers made of sizes.
 NUMBERS_OF_TRACES = {
     "float": lambda x: x * 0.5,
-    "float beside integers": lambda x: x + torch.arange(x.shape[0]).unsqueeze(1) * 0.5,
-    "float beside truth values": lambda x: x + (x > 0) * 0.5,
+    "float with integers": lambda x: x + torch.arange(x.shape[0]).unsqueeze(1) * 0.5,
+    "float with truth values": lambda x: x + (x > 0) * 0.5,
     "float below integers": lambda x: x + (x > 0).long() / 2.5,
-    "float beside rare integers": lambda x: x + (x > 4.5).long() * 0.5,
-    "small beside large": lambda x: x * 1e6 + (x > 0).long() * 0.5,
+    "float with rare integers": lambda x: x + (x > 4.5).long() * 0.5,
+    "small with large": lambda x: x * 1e6 + (x > 0).long() * 0.5,
     "root of a size": lambda x: x / (x.size(-1) ** 0.5),
     "size": lambda x: x / x.shape[1],
     "part of a size": lambda x: (x.shape[1] / 3) * x - x.shape[1] / 7,
@@ -170,7 +170,7 @@ NUMBERS_OF_TRACES = {
     "choice of numbers": lambda x: torch.where(x > x.shape[1] / 30, x, x.shape[1] / 30),
     "clamped": lambda x: torch.clamp(x, max=x.shape[1] / 30),
     "part of the rows": lambda x: x * (x.shape[0] / 3),
-    "float beside float64": lambda x: (x.double() * 0.1).float(),
+    "float with float64": lambda x: (x.double() * 0.1).float(),
 }
 
 

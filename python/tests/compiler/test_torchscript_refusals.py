@@ -155,14 +155,14 @@ class Hidden(nn.Module):
 
     def forward(self, x):
         step = x.shape[1] // 12
-        if self.kind == "beside large numbers":
+        if self.kind == "next to large numbers":
             return torch.stack([x[:, 0] * 1e6, x[:, 1] + step], 1)
         if self.kind == "for large numbers":
             return torch.where(x[:, :2] > 1e4, x[:, :2] * step, x[:, :2])
         return torch.where(x[:, :2] == 0, float(step), x[:, :2])
 
 
-@pytest.mark.parametrize("kind", ["beside large numbers", "for large numbers", "for special numbers"])
+@pytest.mark.parametrize("kind", ["next to large numbers", "for large numbers", "for special numbers"])
 def test_wrong_interpretation_that_few_numbers_show_is_noticed(kind, monkeypatch):
     script = torch.jit.script(Hidden(kind))
     torchscript.interpreted(script, JET)

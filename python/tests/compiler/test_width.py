@@ -65,7 +65,7 @@ def test_code_does_not_grow_with_a_set(make, elements, width, outputs):
         x = block("x", 1, kind="vector", element=(k * width,))
         return lines_of(Kind(module, [x], [block("y", outputs)]))
 
-    assert lines(elements) < min(200, 1.5 * lines(elements // 2))  # copies would be twice as many
+    assert lines(elements) < min(200, 1.5 * lines(elements // 2))  # copies would double the number
 
 
 def test_what_is_done_to_groups_is_told():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ensembles of trees: their bytes, what is refused, and what they give beside a walk over each row in plain Python."""
+"""Ensembles of trees: their bytes, what is refused, and their results compared with a walk over each row in plain Python."""
 
 import math
 import struct

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators of scikit-learn that are more than trees, beside scikit-learn."""
+"""Estimators of scikit-learn that are more than trees, compared with scikit-learn."""
 
 import pickle
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of hls4ml and QKeras, bit for bit: beside fractions of Python, and beside both where they are
+"""Networks of hls4ml and QKeras, bit for bit: against fractions of Python, and against both where they are
 installed.
 """
 
@@ -572,7 +572,7 @@ def test_files_of_qkeras_that_are_refused(tmp_path, change, message):
     assert message in str(caught.value) and "network.h5: " in str(caught.value) and "\n" not in str(caught.value)
 
 
-#: Run in a process of its own, where QKeras has the Keras that it is made for.
+#: Run in a separate process, where QKeras has the Keras that it is made for.
 MAKER = """
 import os, sys
 os.environ["TF_USE_LEGACY_KERAS"] = "1"

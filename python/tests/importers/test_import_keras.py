@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Keras 3, beside its own predict."""
+"""Files of Keras 3, compared with its own predict."""
 
 import copy
 import json
@@ -251,7 +251,7 @@ def test_an_architecture_with_its_weights_beside_it(tmp_path):
     model = drawn(dense())
     (tmp_path / "jets.json").write_text(model.to_json())
     refused(
-        tmp_path / "jets.json", "holds layers of Keras, expected their weights beside it, in one of jets_weights.h5, jets.w"
+        tmp_path / "jets.json", "holds layers of Keras, expected their weights next to it, in one of jets_weights.h5, jets.w"
     )
     whole, weights = str(tmp_path / "whole.h5"), tmp_path / "jets_weights.h5"
     model.save(whole)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of LWTNN: beside a reading of its rules in NumPy, row by row in float64, and damaged files."""
+"""Networks of LWTNN: compared with its rules in NumPy, row by row in float64, and damaged files."""
 
 import json
 

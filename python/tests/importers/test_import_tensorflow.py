@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""SavedModels and frozen graphs, beside TensorFlow where it is installed; without it, what the message says."""
+"""SavedModels and frozen graphs, compared with TensorFlow where it is installed; without it, what the message says."""
 
 import importlib.util
 import subprocess
@@ -19,7 +19,7 @@ from tensoa.importers.onnx.operators.tensorflow import DOMAIN
 
 HAS_TENSORFLOW = all(importlib.util.find_spec(name) for name in ("tensorflow", "tf2onnx"))
 
-#: Run in a process of its own: TensorFlow is in no process that runs torch.
+#: Run in a separate process: TensorFlow is in no process that runs torch.
 MAKER = """
 import sys
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Networks in weights.xml of TMVA, made here by its rules, beside a walk over their neurons row by row in float64."""
+"""Networks in weights.xml of TMVA, made here by its rules, compared with a walk over their neurons row by row in float64."""
 
 import math
 import xml.etree.ElementTree as xml

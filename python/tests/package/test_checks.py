@@ -162,7 +162,7 @@ def test_an_ill_conditioned_row_excuses_no_other_kind_of_number():
 
 
 def test_every_plane_is_judged_by_itself():
-    """A probability beside an energy."""
+    """A probability next to an energy."""
 
     def both(m, x):
         return torch.stack([1e5 * x.exp().sum(1), torch.sigmoid(x[:, 0])], 1)

@@ -220,7 +220,7 @@ def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys):
         output = capsys.readouterr().err
         assert message in output and output.count("\n") == 1
 
-    says("expected --program PROGRAM beside it", "--check", path)
+    says("expected also --program PROGRAM", "--check", path)
     says("no MODEL and no --out", "--check", path, "--program", "x", "--out", "y.pt2")
     says("text.pt2: its checksum is missing", "--check", tmp_path / "text.pt2", "--program", "x")
     says("zip.pt2: its checksum is missing", "--check", tmp_path / "zip.pt2", "--program", "x")

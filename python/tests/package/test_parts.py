@@ -147,7 +147,7 @@ def found_in(module, columns=4, outputs=2) -> Partition:
 
 
 def expect(got, module, binding, columns):
-    """Results as near to those of float64 as torch's: what is small beside its terms is as far off as rounding is."""
+    """Results as near to those of float64 as torch's: a sum that is small compared with its terms differs by their rounding."""
     of_torch = binding.call(module, columns.inputs)
     exact = binding.call(copy.deepcopy(module).double(), columns.inputs, convert=as_double)
     for a, b, truth in zip(got, of_torch, exact, strict=True):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random modules as whole packages over random rows (random_packages.py), beside torch; more of them in a night."""
+"""Random modules as whole packages over random rows (random_packages.py), against torch; more of them in a night."""
 
 import copy
 

@@ -34,7 +34,7 @@ def test_the_line_says_the_rows():
 
 
 class Own(Module):
-    """Its runtime works for so many seconds for a row, to the given power of rows, or raises."""
+    """Its runtime works for `seconds` times the number of rows to the given power, or raises."""
 
     framework = "its runtime"
 

@@ -46,14 +46,14 @@ class Edges(nn.Module):
 
 
 class Own(nn.Module):
-    """Rows, and one number for each call that is a row of its own."""
+    """Rows, and one number for each call, as a separate row."""
 
     def forward(self, jets, field):
         return nn.functional.scaled_dot_product_attention(jets, jets, jets)[:, :1], field * 2
 
 
 class Constant(nn.Module):
-    """Two rows for each call beside the rows."""
+    """Two rows for each call in addition to the rows."""
 
     def forward(self, jets):
         h = nn.functional.scaled_dot_product_attention(jets, jets, jets)
@@ -412,7 +412,7 @@ def test_lists_that_do_not_go_together_are_refused(attention, edges):
     hits = in_lists(numbers(9, "xy"), [4, 5])
     links = awkward.values_astype(in_lists(numbers(9, ["source", "target"]), [3, 3, 3]), "int64")
     event = {"x": hits.x, "y": hits.y, "source": links.source, "target": links.target}
-    with pytest.raises(tensoa.BindingError, match="column source is in 3 lists, column x in 2; expected as many"):
+    with pytest.raises(tensoa.BindingError, match="column source is in 3 lists, column x in 2; expected the same number"):
         edges(**event, field=1.0)
     with pytest.raises(tensoa.BindingError, match="column source is in no lists, as column x is"):
         edges(x=hits.x, y=hits.y, source=np.array([0]), target=np.array([0]), field=1.0)

@@ -674,7 +674,7 @@ def test_pickle_of_a_file_that_changed(tmp_path, row):
 
 
 def run(code, *arguments, timeout=120):
-    """A process of its own, which has to end as it should."""
+    """Runs code in a new process, which must end as expected."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True).stdout
 

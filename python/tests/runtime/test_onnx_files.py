@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""tensoa.Model of an ONNX file as it is, beside ONNX Runtime in Python, in one process."""
+"""tensoa.Model of an ONNX file as it is, with ONNX Runtime in Python in the same process."""
 
 from pathlib import Path
 

@@ -9,7 +9,7 @@ The library needs libm and libc only, keeps no state, allocates nothing, throws 
 
     typedef struct { void* data; int64_t pitch; } tensoa_block;
     int64_t tensoa_program_abi(void);                          // 1
-    int64_t tensoa_program_workspace(const int64_t* rows);     // bytes for so many rows in each collection
+    int64_t tensoa_program_workspace(const int64_t* rows);     // bytes for rows[i] rows in collection i
     void tensoa_program_run(const tensoa_block* blocks, const int64_t* rows, void* workspace);
 
 `blocks`: of the inputs, then of the outputs: the first plane in memory and the elements from one plane to the next;

@@ -29,7 +29,7 @@ COMPILERS = ("g++", "clang++")
 
 def compiler() -> str | None:
     """The C++ compiler: that of $CXX, or the first of COMPILERS that is there; None: the clang in the package ziglang.
-    Raises InputError where there is none.
+    Raises InputError where neither is installed.
     """
     wanted = os.environ.get("CXX")
     for name in [wanted] if wanted else COMPILERS:
@@ -73,7 +73,7 @@ exec "$@"
 
 
 def _guarded(command: list[str], seconds: int, folder: str) -> tuple[int, float, str]:
-    """(exit status, CPU seconds, stderr) of a command in a folder of its own, which speaks English; nothing of it is left
+    """(exit status, CPU seconds, stderr) of a command in its own folder, with English messages; no process of it is left
     when this returns, raises, or the process ends.
     """
     process = subprocess.Popen(

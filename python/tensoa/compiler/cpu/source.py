@@ -4,7 +4,7 @@
 
 from typing import NamedTuple
 
-#: The constants of a program, from a file that lies beside its text: as text, those of a large table take gigabytes.
+#: The constants of a program, from a file next to its text: as text, those of a large table take gigabytes.
 WEIGHTS = "weights.bin"
 INCLUDED = f"""
 asm(".pushsection .rodata\\n.balign 64\\ntensoa_weights:\\n.incbin \\"{WEIGHTS}\\"\\n.popsection\\n");

@@ -21,7 +21,7 @@ from tensoa.compiler.schedule.stages import ONE, symbol_of
 from tensoa.compiler.tensors import Tensor
 
 WARP = 32
-SPILLING = 144  # registers that a thread needs, about: up to which 128 are better, with twice as many warps
+SPILLING = 144  # registers that a thread needs, about: up to here 128 registers and twice the warps are faster
 
 
 def shared_rows(memory: Memory) -> set[str]:

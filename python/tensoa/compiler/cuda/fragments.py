@@ -141,7 +141,7 @@ class FragmentPrinter:
         return found
 
     def reads_of(self, tensor: Tensor) -> Iterator[tuple[Tensor, Array]]:
-        """The roots that a value reads, and which elements; those that a root's functions read for each of its own."""
+        """The roots that a value reads, and which elements; for a root, those that its functions read for each element."""
         if tensor in self.nests.roots:
             yield from self.leaves(tensor, coordinates(tensor, np.arange(elements_of(tensor))), True)
         for arg in tensor.args if not isinstance(tensor.op, (ops.Map, ops.Cast, ops.View)) else ():
@@ -204,7 +204,7 @@ class FragmentPrinter:
         raise NotImplementedError
 
     def function(self, root: Tensor) -> Held:
-        """What has no kind of its own."""
+        """A root of any other kind."""
         layout = self.narrow_layout(root)
         if layout is not None:
             return self.in_layout(root, layout)
@@ -225,7 +225,7 @@ class FragmentPrinter:
         return self.fragment(layout, self.value(tensor, coordinates(tensor, places(layout)), layout, True))
 
     def layout_for(self, tensor: Tensor, is_top: bool = False) -> Layout | None:
-        """That of the first fragment that each element reads one of its own of."""
+        """The layout of the first fragment of which each element reads a different one."""
         for leaf, read in self.leaves(tensor, coordinates(tensor, np.arange(elements_of(tensor))), is_top):
             held = self.held(leaf)
             found = held.layout and len(read) == elements_of(tensor) and taken(read, held.layout)
@@ -439,7 +439,7 @@ class FragmentPrinter:
     def reduced_by_tiles(
         self, tensor: Tensor, op: ops.Reduce, kept: Sequence[int], terms: Sequence[tuple[int, ...]]
     ) -> Held | None:
-        """Sums of whole tiles, where each term of the results is in tiles of its own."""
+        """Sums of whole tiles, where each term of the results has its own tiles."""
         (x,), layout = tensor.args, self.own_layout(tensor)
         if self.is_unpacked(tensor):
             return None

@@ -80,7 +80,7 @@ class ItemForm:
         self.printer.print_all()
 
     def _rows(self, items: int, target: Target) -> int:
-        """As many as give each warp items, where there is room. `items`: of a row, of the group with the fewest."""
+        """The rows that give each warp items, where memory allows. `items`: of a row, in the group with the fewest."""
         rows = 1
         while rows < target.tile and rows * items < target.tile * target.many_threads // WARP:
             if 2 * rows * self.pitch + self.common_bytes > target.item_bytes:

@@ -144,7 +144,7 @@ class NestPrinter(Expressions):
         return self.shared(nest.loops, f"{start} {sums} {joined} {store}")
 
     def lanes(self, nest: Nest, over: Sequence[Loop]) -> int:
-        """By how many lanes the terms of a sum are shared: so many that all threads have work, and each some terms."""
+        """The number of lanes that share the terms of a sum, so that all threads have work, and each some terms."""
         if self.team.is_warp:
             return 1
         results = self.team.rows * math.prod(loop.size for loop in nest.loops)

@@ -23,7 +23,7 @@ class KernelEntry:
     threads: int
     shared_bytes: int
     rows_per_block: int
-    blocks_per_sm: int  # at most so many are launched for each multiprocessor; 0: as many as rows need
+    blocks_per_sm: int  # the most that are launched for each multiprocessor; 0: all that the rows need
 
 
 @dataclass(frozen=True)

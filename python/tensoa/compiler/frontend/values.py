@@ -85,7 +85,7 @@ def value_of(tensor: Tensor) -> Value:
 
 
 def replaced(value: Value, dim: int, tensor: Tensor, count: int) -> Value:
-    """`tensor`, in which an axis of torch has `count` axes, and the others as many as before."""
+    """The value of `tensor`, in which axis `dim` of torch has `count` axes; the other axes are as before."""
     dim = value.dim(dim)
     return Value(tensor, (*value.groups[:dim], count, *value.groups[dim + 1 :]))
 

@@ -38,6 +38,6 @@ class Slots:
                     free.setdefault(life.shape, []).append(self.of[id(life.value)])
 
     def add(self, shape: Shape) -> int:
-        """A slot of its own."""
+        """Returns a new slot."""
         self.shapes.append(shape)
         return len(self.shapes) - 1

@@ -3,7 +3,7 @@
 """Items: what each element of some axes of a row has for itself, as the hits of a jet.
 
 A layer of all items is a layer of rows, of which there are more. Layers and functions of the same items, that need nothing of
-other items in between, are a *group*: a stage of its own, whose rows are the items of some rows, and whose values other than
+other items in between, are a *group*: a separate stage, whose rows are the items of some rows, and whose values other than
 `targets` have no memory. Groups are found from layers on: their arguments, as far as these are made item by item, and the
 functions of their results.
 """

@@ -288,7 +288,7 @@ def _items(found: Nests, group: items.ItemGroup, orders: Orders, homes: Homes) -
 
 
 def _stream(found: Nests, group: StreamGroup, orders: Orders, rooms: Sequence[Room]) -> StreamLoop:
-    """The nests of a block. What it reads of its own row has its nests before."""
+    """The nests of a block. The values that it reads from its own row have their nests before."""
     body = body_of(group, found.stage, rooms)
     own = [root for root in body.roots.reasons if root not in body.stage.earlier]
     made = StreamLoop(group.symbol, body.size, body.room, list(group.streams), group.online)

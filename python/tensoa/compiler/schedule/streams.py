@@ -172,7 +172,7 @@ def _labelled(labels: str, wanted: set[str]) -> Axes:
 
 
 def leaves_of(stream: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """What a stream reads of its own rows, and of other rows. Raises NotFused for what has no stream."""
+    """The values that a stream reads from its own row, and from other rows. Raises NotFused where no stream is possible."""
     blocks = Blocks(BlockSize(MOST_KEPT))
     blocks.result(stream)
     return tuple(blocks.own), tuple(blocks.far)

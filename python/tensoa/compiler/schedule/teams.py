@@ -23,7 +23,7 @@ class Team:
     """`threads` that calculate up to `rows` rows together, from nest to nest; a block has `count` teams.
 
     `element_step`, `row_step`: elements of scratch memory from one element of a row to the next one, and from row to row; a
-    `row_step` of 0: rows lie one behind the other, as many bytes apart as the stage needs.
+    `row_step` of 0: rows lie one behind the other, at the distance that the stage needs.
     """
 
     rows: int
@@ -49,12 +49,12 @@ def of_block(rows: int, threads: int, is_one: bool) -> Team:
 
 
 def of_lane() -> Team:
-    """A thread with rows and keys of its own."""
+    """A thread with its own rows and keys."""
     return Team(1, 1, 1, 1, 0, TeamReason.LANE)
 
 
 def of_warps(row_bytes: int, common_bytes: int, threads: int, memory: int) -> Team | None:
-    """Warps with as many rows as let three of them share `memory` bytes. None where sixteen are too many: a block with few rows
+    """Warps with the rows with which three warps share `memory` bytes. None where 16 rows are too many: a block with few rows
     is faster than warps that read all weights for fewer.
 
     Scratch memory has rows next to each other, and a step from element to element with which neither elements nor the

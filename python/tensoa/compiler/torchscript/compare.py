@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The interpreted model beside the model itself."""
+"""Compares the interpreted model with the model itself."""
 
 import copy
 from collections.abc import Sequence
@@ -99,7 +99,7 @@ def _agree(script: nn.Module, module: nn.Module, binding: Binding, counts: dict[
         raise refusal(first_line(error)) from error
     if _are_close(binding, results, expected):
         return True
-    # Of a trace in a file, a number beside integers is float64, but float32 as the model is run: optimized.
+    # In the file of a trace, a number that meets integers is float64; in the optimized model, which runs, it is float32.
     if not _are_close(binding, results, _results(script, binding, counts, numbers)):
         raise Unsupported("the TorchScript model gives other results than its operators one by one")
     return True

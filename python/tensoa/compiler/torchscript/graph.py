@@ -99,7 +99,7 @@ def _is_number_of_trace(node: torch._C.Node, value: Value) -> bool:
 
 
 UNKNOWN = object()
-#: Beside the operators of PLAIN: what gives a constant of constants.
+#: In addition to the operators of PLAIN: those whose result is constant where the arguments are.
 FOLDED = ("prim::isinstance", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "prim::min", "prim::max", "prim::abs")
 
 
@@ -332,7 +332,7 @@ class Compiler:
     def is_instance(self, node: torch._C.Node) -> Callable[..., bool]:
         kinds = [kind.kind() for kind in node.tys("types")]
         if not all(kind in CLASSES for kind in kinds):
-            raise refusal("its operator prim::isinstance of a class of its own", _place(node))
+            raise refusal("its operator prim::isinstance of the model's own class", _place(node))
         classes = tuple(CLASSES[kind] for kind in kinds)
 
         def run(frame: Frame, value: Value) -> bool:

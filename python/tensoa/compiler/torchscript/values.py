@@ -74,7 +74,7 @@ def cast(number: Value, kind: torch.dtype) -> Value:
 
 
 def kind_of(number: Value, tensors: Sequence[torch.Tensor]) -> torch.dtype:
-    """The dtype of a number that an operator takes beside tensors: it makes none of them wider, as numbers in torch."""
+    """The dtype of a number among an operator's tensors: as in torch, it makes no tensor wider."""
     if isinstance(number, (bool, torch.SymBool)):
         return torch.bool
     if not isinstance(number, (float, torch.SymFloat)):

@@ -128,7 +128,7 @@ class _Reader:
             raise InputError(f"its {part} cannot be read ({first_line(error)})") from error
         if not np.isfinite(array).all():
             raise InputError(f"its {part} is not finite")
-        # hls4ml writes them as decimals, as many as the type has binary places, before C++ reads them.
+        # hls4ml writes them with the number of decimal places that the type has binary places, before C++ reads them.
         places = max(0, given.range.fraction)
         return np.array([float(f"{x:.{places}f}") for x in array.flat]).reshape(array.shape), given
 

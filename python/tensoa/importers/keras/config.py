@@ -38,7 +38,7 @@ def is_architecture(path: str) -> bool:
 
 
 def joined(path: str, target: str) -> None:
-    """Writes the .h5 of model.save() from the .json of model.to_json() and the weights beside it. Raises InputError."""
+    """Writes the .h5 of model.save() from the .json of model.to_json() and the weights next to it. Raises InputError."""
     try:
         import h5py
     except ImportError as error:
@@ -48,7 +48,7 @@ def joined(path: str, target: str) -> None:
     weights = next((name for name in beside if Path(name).is_file()), None)
     if weights is None:
         names = ", ".join(Path(name).name for name in beside)
-        raise InputError(f"{path}: holds layers of Keras, expected their weights beside it, in one of {names}")
+        raise InputError(f"{path}: holds layers of Keras, expected their weights next to it, in one of {names}")
     try:
         with h5py.File(weights, "r") as source, h5py.File(target, "w") as file:
             given = source.get("model_weights", source)

@@ -98,8 +98,8 @@ def require_same(run: Callable[[dict[str, np.ndarray]], Sequence[np.ndarray]], m
 
 
 def bind(model: onnx.ModelProto, blocks: Blocks) -> None:
-    """Changes the model to one of these blocks: tensors are made of them and they of tensors by nodes of its own. Raises
-    InputError where the file says that its inputs have different numbers of rows.
+    """Changes the model to one of these blocks: nodes of the model make its tensors of blocks, and blocks of its tensors.
+    Raises InputError where the file says that its inputs have different numbers of rows.
     """
     graph = model.graph
     shapes = {value.name: value.type.tensor_type.shape.dim for value in graph.input}

@@ -94,7 +94,8 @@ class OnnxModule(nn.Module):
 
     def reference(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
         """ONNX Runtime on the same file: tensors in the order of the arguments to results; None where it is not installed.
-        Raises InputError where it does not take the model. A model of a fixed number of rows is called as many at a time.
+        Raises InputError where it does not take the model. A model of a fixed number of rows is called with this number at a
+        time.
         """
         if self.path is None:
             return None

@@ -23,7 +23,7 @@ LAST_OF_ML = 5
 
 
 def read(path: str | PathLike) -> onnx.ModelProto:
-    """The model in a file, with the numbers of the files beside it. Raises InputError."""
+    """The model in a file, with the numbers of its external files. Raises InputError."""
     expected = "expected an ONNX model"
     try:
         content = Path(path).read_bytes()
@@ -201,14 +201,14 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 
 def _load_external(model: onnx.ModelProto, path: Path) -> None:
-    """Numbers in files beside the model."""
+    """Loads numbers from files next to the model."""
     for tensor in _tensors(model.graph):
         if tensor.data_location != TensorProto.EXTERNAL:
             continue
         location = external_data_helper.ExternalDataInfo(tensor).location
         what = f'{path}: initialiser "{tensor.name}": its numbers are in "{location}"'
         if not (path.parent / location).is_file():
-            raise InputError(f"{what}, which is not there; expected the file beside the model")
+            raise InputError(f"{what}, which is not there; expected the file next to the model")
         try:
             external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
         except Exception as error:  # onnx throws many kinds

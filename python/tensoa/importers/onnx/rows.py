@@ -33,7 +33,7 @@ TOLERANCE = 1e-3  # relative to the largest number: float32, added up in another
 
 
 def free(module: "OnnxModule") -> None:
-    """Where the first size of all inputs is the same number, lets the model take any, if it gives the same for twice as many
+    """Where the first size of all inputs is the same number, lets the model take any, if it returns the same for twice the
     rows as for each half of them; else each row may be calculated by itself, which a note says. Sets `graph.rows`, or says in
     `graph.fixed_by` why not.
     """
@@ -102,7 +102,7 @@ def _one_by_one(module: "OnnxModule", rows: int, numbers: "_Numbers") -> torch.f
 
 
 def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Callable[[Sequence[torch.Tensor]], Any]:
-    """A function that gives the results of `run`, which takes so many rows, for any number of them."""
+    """A function that returns the results of `run`, which accepts `rows` rows, for any number of them."""
 
     def run_all(tensors: Sequence[torch.Tensor]) -> Any:
         count = len(tensors[0])
@@ -180,8 +180,8 @@ class _Trial:
             node.operator, node.inputs, node.attributes = old.operator, old.inputs, old.attributes
 
     def _places(self, node: Node, values: dict[str, Value]) -> list[int]:
-        """The sizes of a constant shape that may hold the rows: numbers stay in their order, so as many follow one row as
-        before. None where the input has the same shape for more rows.
+        """The sizes of a constant shape that may hold the rows: numbers stay in their order, so the same count follows one row
+        as before. None where the input has the same shape for more rows.
         """
         is_constant = node.operator == "Reshape" and node.inputs[1] in self.module.constants
         if not is_constant and not (node.operator == "Flatten" and node.attributes.get("axis", 1) == 0):
@@ -202,8 +202,8 @@ class _Trial:
 
 
 class _Numbers:
-    """Made-up inputs of a graph: integers from 0 up to the largest of LIMITS that it takes, since small ones may leave no trace
-    of what rows have to do with each other, as lengths of 0 and 1; and these, beside which nothing else is small.
+    """Made-up inputs of a graph: integers from 0 up to the largest of LIMITS that it accepts, since small ones, such as
+    lengths of 0 and 1, may hide what rows have to do with each other; and a set of 0 and 1 only.
     """
 
     def __init__(self, module: "OnnxModule", rows: int) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SavedModels and frozen graphs of TensorFlow: tf2onnx makes ONNX of them, which the importer of ONNX reads.
 
-TensorFlow runs in a process of its own, which converts the model and answers what the module is compared with.
+TensorFlow runs in a separate process, which converts the model and returns the results that the module is compared with.
 """
 
 import json

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run as a program with the path of a model: TensorFlow in a process of its own.
+"""Run as a program with the path of a model: TensorFlow in a separate process.
 
 Reads lines of JSON, ["names"], ["choose", RESULT, …], ["convert", FILE.onnx, OPSET, OPERATORS] or ["run", GIVEN.npz,
 ANSWERS.npz], and answers each, as well as its own start, with {"error": TEXT, "result": VALUE}, an empty text where all went

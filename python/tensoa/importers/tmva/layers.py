@@ -17,7 +17,7 @@ FAST_TANH_SINCE = 4 << 16 | 2 << 8 | 1  # 4.2.1, of MLP
 
 
 def fast_tanh(x: torch.Tensor) -> torch.Tensor:
-    """The quotient of polynomials that MLP takes for tanh; 1e-4 beside it at 4.97, where it jumps to 1."""
+    """The quotient of polynomials that MLP takes for tanh; 1e-4 away from it at 4.97, where it jumps to 1."""
     square = x * x
     above = x * (135135.0 + square * (17325.0 + square * (378.0 + square)))
     below = 135135.0 + square * (62370.0 + square * (3150.0 + square * 28.0))

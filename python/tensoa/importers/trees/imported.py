@@ -36,7 +36,7 @@ class Reference:
 
 @dataclass
 class Imported:
-    """`notes`: lines for people. `other_outputs`: names of what the file gives beside its answers, as labels of classes.
+    """`notes`: lines for people. `other_outputs`: names of further outputs of the file, such as labels of classes.
     `inputs`: (name, width) of those that the file has for its features.
     """
 
@@ -57,7 +57,7 @@ def own_reference(ensemble: Ensemble, framework: str, problem: str = "is not ins
 
 
 def edge_rows(ensemble: Ensemble, rows: int, seed: int = 0) -> np.ndarray:
-    """[rows, columns] of values on thresholds, one ulp beside them, NaN, infinities, -0, denormal and random numbers; of
+    """[rows, columns] of values on thresholds, their neighbours, NaN, infinities, -0, denormal and random numbers; of
     columns that sets are of, whole numbers.
     """
     random = np.random.default_rng(seed)

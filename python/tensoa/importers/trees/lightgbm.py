@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of LightGBM: the text that Booster.save_model writes, and LightGBM itself beside it."""
+"""Models of LightGBM: the text that Booster.save_model writes, and LightGBM itself for comparison."""
 
 import re
 

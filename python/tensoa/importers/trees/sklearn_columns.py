@@ -53,7 +53,7 @@ def taken_apart(model: Any, subject: str) -> tuple[Any, list[Any]]:
 
 
 def features_of(steps: Sequence[Any], columns: int, subject: str) -> list[Feature]:
-    """What steps after each other make of so many columns. Raises Unsupported for steps that are not read."""
+    """The features that consecutive steps make of `columns` columns. Raises Unsupported for steps that are not read."""
     found = [Feature(i) for i in range(columns)]
     for step in steps:
         found = _made_by(step, found, subject)

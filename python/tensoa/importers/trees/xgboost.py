@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of XGBoost, the files of Booster.save_model: JSON, UBJ, and binary before 3.1; and XGBoost itself beside them."""
+"""Models of XGBoost, the files of Booster.save_model: JSON, UBJ, and binary before 3.1; and XGBoost itself for comparison."""
 
 import json
 

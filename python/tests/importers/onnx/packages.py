@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX files of torch modules and of nodes, and the packages that are made of them, beside ONNX Runtime."""
+"""ONNX files of torch modules and of nodes, and the packages that are made of them, against ONNX Runtime."""
 
 import warnings
 
@@ -50,7 +50,7 @@ def session(path):
 
 
 def compare(path, inputs, outputs, tmp_path, rows):
-    """Makes the package of an ONNX file and runs it beside ONNX Runtime; returns what the export said."""
+    """Makes the package of an ONNX file and compares it with ONNX Runtime; returns what the export said."""
     columns = binding.parse({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs})
     lines, package = [], tmp_path / "package.pt2"
     module = import_onnx(path, [block.name for block in columns.outputs])
@@ -60,7 +60,7 @@ def compare(path, inputs, outputs, tmp_path, rows):
 
 
 def beside(package, path, inputs, outputs, tmp_path, rows, tolerance=2e-5):
-    """Runs the fused program of a package beside ONNX Runtime. `rows` of each collection."""
+    """Compares the fused program of a package with ONNX Runtime. `rows` of each collection."""
     columns = binding.parse({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs})
     level = next(level for level in ("x86-64-v4", "x86-64-v3") if cpu_flags().issuperset(CPU_FLAGS[level]))
     library = tmp_path / "program.so"

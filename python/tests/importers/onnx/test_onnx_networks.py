@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutional, recurrent and attention networks, and networks of scikit-learn, as packages beside ONNX Runtime."""
+"""Convolutional, recurrent and attention networks, and networks of scikit-learn, as packages against ONNX Runtime."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs and inner values of ONNX graphs, asked for by name, beside ONNX Runtime on the same values."""
+"""Outputs and inner values of ONNX graphs, requested by name, compared with ONNX Runtime on the same values."""
 
 import numpy as np
 import onnx

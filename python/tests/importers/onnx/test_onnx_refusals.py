@@ -95,7 +95,7 @@ def test_numbers_beside_the_model(tmp_path):
     (tmp_path / "weights.bin").write_bytes(content[:-4])
     refused(path, 'initialiser "w": its numbers')
     (tmp_path / "weights.bin").unlink()
-    refused(path, 'initialiser "w": its numbers are in "weights.bin", which is not there; expected the file beside the model')
+    refused(path, 'initialiser "w": its numbers are in "weights.bin", which is not there; expected the file next to the model')
 
 
 # ---- graphs

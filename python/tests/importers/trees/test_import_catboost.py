@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of CatBoost: JSON made here by its rules, beside a walk over each row; and, where CatBoost is installed, models that
+"""Models of CatBoost: JSON made here by its rules, against a walk over each row; and, where CatBoost is installed, models that
 it has trained, whose sums are the same bits.
 """
 
@@ -85,7 +85,7 @@ def walked(model, row):
 
 
 def edges(model, random):
-    """Rows of borders, one ulp beside them, NaN, infinities, zeros, denormal and random numbers."""
+    """Rows of borders, the numbers next to them, NaN, infinities, zeros, denormal and random numbers."""
     borders = np.array([split["border"] for tree in model.get("oblivious_trees", []) for split in tree["splits"]], np.float32)
     beside = [np.nextafter(borders, np.float32(end)) for end in (-np.inf, np.inf)]
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40], np.float32)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""JSON of conifer, made here by its rules, beside a walk over each row that shares no code with the importer."""
+"""JSON of conifer, made here by its rules, compared with a walk over each row that shares no code with the importer."""
 
 import json
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of LightGBM beside LightGBM: sums are the same bits."""
+"""Models of LightGBM compared with LightGBM: sums are the same bits."""
 
 import json
 import re
@@ -62,7 +62,7 @@ def test_sums_are_those_of_lightgbm(tmp_path, link, y, parameters):
 
 
 def test_columns_with_zeros(tmp_path):
-    """Thresholds beside zero, zeros that are missing, and NaN that is zero."""
+    """Thresholds next to zero, zeros that are missing, and NaN that is zero."""
     x, y = X.copy(), Y + np.where(X[:, 0] > 0.5, 5, 0)
     x[::3, :3] = 0
     for parameters in ({}, {"zero_as_missing": True}, {"use_missing": False}):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ensembles of trees in ONNX beside ONNX Runtime: sums are the same bits in float32."""
+"""Ensembles of trees in ONNX compared with ONNX Runtime: sums are the same bits in float32."""
 
 import importlib
 import json
@@ -147,7 +147,7 @@ def test_two_classes_of_one_score(tmp_path, transform, link, base):
 
 
 def test_small_probabilities_of_which_onnx_runtime_loses_digits(tmp_path):
-    """It takes 1 - sigmoid(-x) in float32, so that its 2e-4 is 1e-8 beside the right one."""
+    """It takes 1 - sigmoid(-x) in float32, so that its 2e-4 is 1e-8 away from the right one."""
     lists, _ = random_trees(3, MODES[:4], weights=lambda random: 0.0)
     lists["target_weights"] = [-8.506504 if tree == 0 else 0.0 for tree in lists["target_treeids"]]
     attributes = {**classifier(lists, ["no", "yes"]), "post_transform": "LOGISTIC"}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of scikit-learn beside scikit-learn: sums are the same bits."""
+"""Models of scikit-learn compared with scikit-learn: sums are the same bits."""
 
 import os
 import pickle

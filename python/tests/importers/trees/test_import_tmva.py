@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""weights.xml of TMVA, made here by its rules, beside a walk over each row that shares no code with the importer."""
+"""weights.xml of TMVA, made here by its rules, compared with a walk over each row that shares no code with the importer."""
 
 import math
 

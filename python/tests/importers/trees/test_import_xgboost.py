@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of XGBoost beside XGBoost: margins are the same bits."""
+"""Models of XGBoost compared with XGBoost: margins are the same bits."""
 
 import gzip
 import json
@@ -185,7 +185,7 @@ def test_files_that_are_cut_off_are_refused(tmp_path):
 
 
 def test_without_the_run_time_the_message_says_how_to_get_it(tmp_path):
-    """In an interpreter of its own, in which the run time was not looked for before."""
+    """In a new interpreter, in which the run time was not looked for before."""
     path = saved(trained(rounds=1), tmp_path)
     code = "import sys, tensoa; from tensoa.importers.trees import files\ntry: files.load(sys.argv[1], files.ImportOptions())\n"
     code += "except tensoa.errors.InputError as error: print(error)"

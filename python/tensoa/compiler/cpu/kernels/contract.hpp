@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Terms that are added one after another. Of more the sums of so many are added: what rounding takes grows with their number.
+/// The most terms that are added one after another; more are added in parts, because the error of rounding grows with their number.
 constexpr int kMostTerms = 96;
 
 /// `add(part, first1, end1, first2, end2)` of k1 by k2 terms in parts, which are added to `sum`, zeros.

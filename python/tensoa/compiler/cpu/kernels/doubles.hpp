@@ -6,7 +6,7 @@
 
 namespace {
 
-/// Half as many lanes as V has.
+/// Half the lanes of V.
 using D = double __attribute__((vector_size(kLanes * 4)));
 using L64 = std::int64_t __attribute__((vector_size(kLanes * 4)));
 using HalfV = float __attribute__((vector_size(kLanes * 2)));
@@ -42,7 +42,7 @@ inline L64 bits(D x) { return reinterpret_cast<L64>(x); }
 inline D from_bits(L64 x) { return reinterpret_cast<D>(x); }
 inline D fabs(D x) { return from_bits(bits(x) & INT64_MAX); }
 
-// What most models have, in all lanes at once, from Taylor series; `where` says in which lanes these do, others ask libm.
+// The functions of most models, in all lanes at the same time, from Taylor series; lanes outside `where` call libm.
 
 template <int kTerms>
 inline D series(const double (&c)[kTerms], D x) {

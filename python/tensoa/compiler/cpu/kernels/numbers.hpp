@@ -3,7 +3,7 @@
 /// Vectors of every type, and the functions of functions.py by the names that it gives them.
 ///
 /// Types in registers and in scratch memory: float (also for float16 and bfloat16), double, int32 (also for narrower integers),
-/// int64; a truth value is an int32, 0 or -1. N lanes: kLanes where all numbers of a loop have 4 bytes, else half as many.
+/// int64; a truth value is an int32, 0 or -1. N lanes: kLanes where all numbers of a loop have 4 bytes, else half of that.
 
 #include "tile.hpp"
 

@@ -14,7 +14,7 @@
 /// polynomials of functions, call fused(), a * b + c that is rounded once.
 ///
 /// For x86-64-v3 (vectors of 8) and x86-64-v4 (vectors of 16); no libraries but libm and libc.
-/// Register blocking: 3 vectors of rows by as many outputs as registers allow (docs of BLIS and oneDNN tell why).
+/// Register blocking: 3 vectors of rows by the outputs that fit the registers (the documentation of BLIS and oneDNN explains why).
 #include <immintrin.h>
 
 #include <algorithm>

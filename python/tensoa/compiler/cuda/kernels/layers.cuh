@@ -279,7 +279,7 @@ __device__ __forceinline__ Scale<Vector> scale_of(const Scalar& largest, Vector 
 }
 
 // Adds to C tiles of outputs, from tile `first` on, what the numbers of x contribute. `kUnrolled`: pairs of tiles at a time; 0:
-// as many as the scheme is made for.
+// the number that the scheme is made for.
 template <class Scheme, int kUnrolled = 0, int C, class Source>
 __device__ __forceinline__ void accumulate(Fragment<C>& c, const Source& x, const Packed& w,
                                            int first, const Warp& warp) {

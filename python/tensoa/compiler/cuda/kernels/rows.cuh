@@ -18,7 +18,7 @@
 using int64 = long long;
 
 // What a kernel is launched with. A block is planes `pitch` elements apart, from the first in
-// memory. The lengths stand before this text: as many as the program has, because the driver copies
+// memory. The lengths stand before this text: exactly those of the program, because the driver copies
 // all of it with every launch.
 struct Params {
   void* block[kBlocks];

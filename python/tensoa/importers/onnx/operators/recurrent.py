@@ -60,7 +60,7 @@ class _Layer:
         return torch.nn.functional.linear(h, self.recurrence, self.recurrent_bias).split(self.hidden, -1)
 
     def step(self, x: torch.Tensor, h: torch.Tensor, cell: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(h, cell) after it; `cell` as it was, where there is none."""
+        """(h, cell) after it; `cell` as it was, for an operator without a cell."""
         raise NotImplementedError
 
 

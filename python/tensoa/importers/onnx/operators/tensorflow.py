@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of TensorFlow that have none in ONNX, or another meaning there; tf2onnx leaves them in a domain of its own."""
+"""Operators of TensorFlow that ONNX lacks, or has with another meaning; tf2onnx leaves them in its own domain."""
 
 from collections.abc import Callable
 
