@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Finds the CUDA runtime, headers and library; no toolkit is needed. In this order: TENSOA_CUDA_ROOT, the NVIDIA wheels beside
+# Finds the CUDA runtime, headers and library; no toolkit is needed. In this order: TENSOA_CUDA_ROOT, the NVIDIA wheels next to
 # torch, a toolkit. Makes
 #   TensoaCuda::cudart       headers (SYSTEM) and libcudart
 #   TensoaCuda_VERSION       for example 13.0

@@ -37,7 +37,7 @@ if(TensoaGrpc_FOUND AND NOT TARGET TensoaGrpc::grpc)
   target_link_libraries(TensoaGrpc::grpc INTERFACE ${TensoaGrpc_LIBRARIES})
 endif()
 
-# Abseil stays shared: Debian's has a namespace of its own (absl::debian3), and its static libraries cannot go into a shared one.
+# Abseil stays shared: Debian's has its own namespace (absl::debian3), and its static libraries cannot go into a shared one.
 if(TensoaGrpc_FOUND AND NOT TARGET TensoaGrpc::hidden)
   add_library(TensoaGrpc::hidden INTERFACE IMPORTED)
   target_include_directories(TensoaGrpc::hidden SYSTEM INTERFACE "${TensoaGrpc_INCLUDE_DIR}")

@@ -24,7 +24,7 @@ endif()
 
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # the runtime is the one that core links
 add_library(tensoa_cuda INTERFACE)
-# As an option: CMake 3.25 has no cuda_std_20 for nvcc 13. Compressed for size: half as large in a wheel. Temporary files beside the object:
+# As an option: CMake 3.25 has no cuda_std_20 for nvcc 13. Compressed for size: half as large in a wheel. Temporary files next to the object:
 # elsewhere their names have the number of the process, and an object has them.
 target_compile_options(tensoa_cuda INTERFACE
   "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--compress-mode=size;--objdir-as-tempdir;--expt-relaxed-constexpr;--extended-lambda>")

@@ -32,7 +32,7 @@ function(tensoa_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
   set(target tensoa_${name})
   if(arg_SOURCES)
-    # Tests link other implementations of a seam: each is an object of its own in the archive.
+    # Tests link other implementations of a seam: each is a separate object in the archive.
     file(GLOB_RECURSE seams "${CMAKE_CURRENT_SOURCE_DIR}/src/*_none.cpp")
     set_source_files_properties(${seams} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     add_library(${target} STATIC ${arg_SOURCES})

@@ -60,7 +60,7 @@ string(REPLACE ";" "." tensoa_robin "${tensoa_robin}")
 tensoa_part(robin-map "${tensoa_robin}" MIT pkg:github/Tessil/robin-map "${nanobind_DIR}/../ext/robin_map/include/tsl/robin_growth_policy.h")
 tensoa_package_part(numpy BSD-3-Clause)    # headers
 tensoa_package_part(pyarrow Apache-2.0)    # headers
-if(TARGET tensoa_grpc)  # in it, or what `auditwheel repair` adds beside it; pkg-config's files know their versions
+if(TARGET tensoa_grpc)  # in it, or what `auditwheel repair` adds next to it; pkg-config's files have their versions
   cmake_path(GET TensoaGrpc_grpc_LIBRARY PARENT_PATH tensoa_grpc_folder)
   macro(tensoa_pkgconfig_part name file licence purl package)
     file(STRINGS "${tensoa_grpc_folder}/pkgconfig/${file}.pc" tensoa_version REGEX "^Version:")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Jets with unequal numbers of constituents: two collections, each of its own length, in one call. Nothing is padded, nothing
+// Jets with unequal numbers of constituents: two collections of different lengths, in one call. Nothing is padded, nothing
 // copied. The model is that of 08_ragged_data.py.
 //
 //     cmake --build build --target example_08_ragged_data && cd build/examples && ./08_ragged_data

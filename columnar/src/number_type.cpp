@@ -9,7 +9,7 @@
 namespace tensoa::columnar {
 namespace {
 
-/// What a type can hold: integers below 2^digits, also negative ones; or floating point of so many digits.
+/// The numbers of a type: integers below 2^digits, also negative ones; or floating point of `digits` digits.
 struct Range {
   int digits;
   bool is_signed;

@@ -27,7 +27,7 @@ struct GroupSegments;
 
 /// Devices that can be used, fewer than kMaxDevices; 0 without a driver.
 int gpu_count() noexcept;
-/// Why there is none although there may be a GPU, as the end of a message; empty where there is one, and without a driver.
+/// Why no GPU can be used although there may be one, as the end of a message; empty where one can, and without a driver.
 std::string gpu_problem();
 
 std::string gpu_name(int device);

@@ -12,10 +12,10 @@ namespace {
 
 using Slot = detail::LeaseSlot;
 
-constexpr std::uint64_t kGenerations = ~std::uint64_t{0} >> 1U;  // as many as a lease can tell
+constexpr std::uint64_t kGenerations = ~std::uint64_t{0} >> 1U;  // the most that a lease can store
 
-/// Slots live as long as the process, because a lease may be asked at any time; there are as many as
-/// were ever in use at once.
+/// Slots live as long as the process, because a lease may be asked at any time; their number is the
+/// largest that was in use at the same time.
 struct Slots {
   std::mutex mutex;
   std::deque<Slot> all;

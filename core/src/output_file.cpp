@@ -108,7 +108,7 @@ bool is_special(const fs::path& path) {
   return fs::exists(path, status) && !fs::is_regular_file(path, status);
 }
 
-/// ".NAME.tensoaNUMBER" beside it: who finds one after a crash sees what it belonged to.
+/// ".NAME.tensoaNUMBER" in the same folder: after a crash the name shows which file it belonged to.
 fs::path temporary_for(const fs::path& path) {
   constexpr std::size_t kLongest = 200;  // bytes of 255 that a name may have
   std::string name = path.filename().string().substr(0, kLongest);

@@ -36,14 +36,14 @@ struct StridedCopy {
   }
 };
 
-/// Copies of one kernel: as many as fit into the 4096 bytes of its parameters.
+/// Copies of one kernel: the number that fits the 4096 bytes of its parameters.
 using CopiesOfKernel = std::array<StridedCopy, 32>;
 static_assert(sizeof(CopiesOfKernel) <= 4096);
 
 /// In the calling thread.
 void copy_on_cpu(const StridedCopy& copy);
 
-/// Calls `action` with an integer of as many bytes as an element of `dtype` has.
+/// Calls `action` with an integer of the size of an element of `dtype`.
 template <class Action>
 TENSOA_HOST_DEVICE void with_bits(DType dtype, const Action& action) {
   switch (size_of(dtype)) {

@@ -235,7 +235,7 @@ std::shared_ptr<const Engine> AnyModel::recordable(Device device) const {
 void AnyModel::require_planned_for(const Queue& queue, const Planned& plan) const {
   if (plan.model != shared_->number) {
     throw ConfigError(shared_->subject() +
-                      "got a plan that another model made, expected one of its own: "
+                      "got a plan that another model made, expected its own: "
                       "model.plan(metadata)");
   }
   if (plan.device != queue.device()) {

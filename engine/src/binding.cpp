@@ -139,7 +139,7 @@ std::size_t sources_of(const BoundBlock& block) {
   throw BindingError(to_string(block) + ": " + what);
 }
 
-/// What all forms have in common: as many tensors as the form has, of dimensions that can be, on one
+/// What all forms have in common: the number of tensors of the form, possible dimensions, all on one
 /// device.
 void require_tensors(const BoundBlock& block) {
   const bool is_ragged = block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked;
@@ -379,7 +379,7 @@ void require_one_collection_each(const Binding& binding) {
                 "a plan cannot be rebound: " + to_string(first) + " and " +
                 (&block == &first && are_offsets ? "its offsets " + block.offsets->name
                                                  : to_string(block)) +
-                " lie in two collections of one layout; give the second a layout of its own (one "
+                " lie in two collections of one layout; give the second a separate layout (one "
                 "with a Sub of the first)");
           });
         }

@@ -12,7 +12,7 @@ std::string to_string(const CopyReport& report) {
       {CopyReason::kRepack, "a block is repacked"},
       {CopyReason::kRagged, "ragged data is made dense"},
       {CopyReason::kOwnOutput, "the engine allocates its outputs"},
-      {CopyReason::kCudaGraph, "a CUDA graph works in memory of its own"},
+      {CopyReason::kCudaGraph, "a CUDA graph works in its own memory"},
       {CopyReason::kOverlap, "a result lay where an output is written"},
       {CopyReason::kService, "columns of a GPU pass through other memory to a service"},
       {CopyReason::kRowMajor, "the engine has row-major tensors alone"},

@@ -65,7 +65,7 @@ std::string extension_metadata(std::string_view extension) {
   return metadata;
 }
 
-/// The name of the extension type in metadata, "" where there is none.
+/// The name of the extension type in metadata, "" without one.
 std::string_view extension_of(const char* metadata) {
   if (metadata == nullptr) return {};
   const auto next_number = [&metadata] {

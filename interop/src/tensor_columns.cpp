@@ -82,7 +82,7 @@ struct Fit {
       case ColumnKind::kScalar:
         break;
     }
-    return "one element, or as many as there are rows with stride 0";
+    return "one element, or one for each row with stride 0";
   }
 };
 

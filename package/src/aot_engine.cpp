@@ -186,7 +186,7 @@ class AotEngine final : public Engine {
   std::size_t first_of(std::size_t collection, const std::vector<std::size_t>& collections) const {
     const auto found = std::ranges::find(collections, collection);
     if (found == collections.end()) {
-      throw LoadError(subject_ + "a result has as many rows as input collection " +
+      throw LoadError(subject_ + "a result has the number of rows of input collection " +
                       std::to_string(collection) + ", which no block has; export it again");
     }
     return static_cast<std::size_t>(found - collections.begin());

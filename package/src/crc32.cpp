@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The checksum of zip archives, at the speed of memory: the weights of a model are checked each time it is loaded.
-// Products without carry put 64 bytes at once onto the next 64 (Gopal et al., "Fast CRC Computation for Generic
+// Products without carry put 64 bytes in one step onto the next 64 (Gopal et al., "Fast CRC Computation for Generic
 // Polynomials Using PCLMULQDQ Instruction", Intel, 2009); the checksum of the 16 bytes that are left is that of all.
 #include <immintrin.h>
 

@@ -32,7 +32,7 @@ std::unique_ptr<Program> make_fused_cpu_program(const Package& package,
 
 /// @param fused of GPUs
 /// @param code for the device
-/// @param with_graphs launches all kernels of a call at once, as a CUDA graph
+/// @param with_graphs launches all kernels of a call together, as a CUDA graph
 /// @throws LoadError in a build without CUDA; DeviceError
 std::unique_ptr<Program> make_fused_gpu_program(const Package& package,
                                                 const FusedDescription& fused,

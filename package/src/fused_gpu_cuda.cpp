@@ -163,7 +163,7 @@ class FusedGpuProgram final : public Program {
     return {};
   }
 
-  /// A graph of its own cannot be launched into a recording.
+  /// The call's own graph cannot be launched into a recording.
   bool can_be_recorded() const noexcept override { return !with_graphs_; }
 
   std::int64_t most_rows() const noexcept override { return kMaxGpuRows; }

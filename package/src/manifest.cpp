@@ -328,7 +328,7 @@ class Reader {
       all.rows_at_once = count<std::int64_t>(cuda, "rows_at_once", 0, kMost);
       if (all.rows_at_once > 0 && domains != 1) {
         fail("its fused program runs for " + std::to_string(all.rows_at_once) +
-             " rows at once, but has rows of " + std::to_string(domains) +
+             " rows at a time, but has rows of " + std::to_string(domains) +
              " collections; export it again");
       }
     }

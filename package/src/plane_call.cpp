@@ -144,7 +144,7 @@ struct Elements {
   bool overlaps(const Elements& other) const {
     if (!extent().overlaps(other.extent())) return false;
     if (stride != other.stride || stride == 0) return true;
-    // Fields of one row, beside each other.
+    // Fields of one row, next to each other.
     const std::int64_t step = std::abs(stride);
     const std::int64_t apart = ((other.first - first) % step + step) % step;
     return apart < size || apart > step - other.size;
@@ -408,7 +408,7 @@ void PlaneCall::prepare() {
     BoundBlock block;
     block.name = described.name;
     block.shape = described.shape;
-    // Each block has a view of its own: ForeignColumn after ForeignColumn.
+    // Each block has its own view: ForeignColumn after ForeignColumn.
     block.collection = blocks.size();
     block.tensor.dtype = described.dtype;
     block.converts = described.dtype != described.element.dtype || of_model_.takes_any_numbers;

@@ -24,7 +24,7 @@
 
 #include "tensoa/core/error.hpp"
 
-// Nothing here goes by std::filesystem::remove_all: libtorch.so exports one of its own, which takes
+// Nothing here goes by std::filesystem::remove_all: libtorch.so exports its own version, which takes
 // the place of the standard library's and jumps to address 0 (torch 2.11).
 
 namespace tensoa::package {
@@ -107,7 +107,7 @@ bool write_file(int folder, const char* name, std::string_view text) {
 
 std::vector<std::string> names_in(int folder) {
   std::vector<std::string> names;
-  // A descriptor of its own: the position in the list belongs to it, and closedir closes it.
+  // A separate descriptor: the position in the list belongs to it, and closedir closes it.
   Descriptor own = open_folder(folder, ".");
   const std::unique_ptr<DIR, int (*)(DIR*)> list(own ? fdopendir(own.get()) : nullptr, closedir);
   if (list == nullptr) return names;

@@ -85,7 +85,7 @@ void check_extent(const Checked& column) {
   if (more_planes == 0) return;
   if (found.pitch < column.rows) {
     column.fail("the planes lie " + std::to_string(found.pitch) + " elements apart (pitch); with " +
-                std::to_string(column.rows) + " rows at least as many needed");
+                std::to_string(column.rows) + " rows at least that number is needed");
   }
   if (found.pitch > (kMost - column.rows) / more_planes) {
     column.fail("a pitch of " + std::to_string(found.pitch) +
@@ -136,7 +136,7 @@ void check_apart(const Checked& a, const Checked& b) {
   b.fail("overlaps column " + name + ": it begins " +
          std::to_string(static_cast<std::int64_t>(b.begin() - a.begin())) +
          " bytes after it, and a plane of " + name + " takes " + std::to_string(a.plane_bytes()) +
-         " bytes; each column needs memory of its own");
+         " bytes; each column needs separate memory");
 }
 
 }  // namespace

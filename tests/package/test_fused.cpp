@@ -352,7 +352,7 @@ TEST_F(FusedCpu, ManifestsThatAreNotWholeAreRefused) {
   EXPECT_THAT(loading("fused_no_rows"),
               fails_with("does not say how many rows each output block has"));
   EXPECT_THAT(loading("fused_other_rows"),
-              fails_with("as many rows as input collection 9, which no block has"));
+              fails_with("the number of rows of input collection 9, which no block has"));
 }
 
 TEST_F(FusedCpu, APackageThatIsRefusedLeavesNothingBehind) {
@@ -435,7 +435,7 @@ TEST_F(FusedCpu, AProgramForGpusThatIsNotWholeIsRefused) {
               fails_with("\"kernel\" is 1, expected a place in a list of 1"));
   EXPECT_THAT(reading("fused_gpu_no_times"), fails_with("\"times\" is 0, expected 1 to "));
   EXPECT_THAT(reading("fused_gpu_two_parts"),
-              fails_with("runs for 16 rows at once, but has rows of 2 collections"));
+              fails_with("runs for 16 rows at a time, but has rows of 2 collections"));
   EXPECT_THAT(reading("fused_gpu_threads"), fails_with("\"threads\" is 0, expected 1 to 1024"));
   EXPECT_THAT(reading("fused_gpu_buffers"), fails_with("has 65 buffers, at most 64"));
   EXPECT_THAT(reading("fused_gpu_params"), fails_with("has 2 blocks, at most 1"));

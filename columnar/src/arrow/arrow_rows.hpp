@@ -74,7 +74,7 @@ T require(arrow::Result<T> result, const std::string& path, const std::string& w
 
 TableChunk chunk_of(Path path, std::uint64_t first_row, std::shared_ptr<arrow::RecordBatch> batch);
 
-/// Each is in a source of its own.
+/// Each has its own source file.
 std::unique_ptr<TableFile::Format> open_parquet(Path path);
 std::unique_ptr<TableFile::Format> open_arrow(Path path);
 std::unique_ptr<TableFile::Format> open_csv(Path path);

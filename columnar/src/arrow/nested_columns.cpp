@@ -187,7 +187,7 @@ std::vector<NestedColumn> nested_columns(const arrow::Schema& schema) {
   for (int i = 0; i < schema.num_fields(); ++i) {
     add_with_fields(all, {schema.field(i)->name(), {i}, schema.field(i)->type()});
   }
-  // The name of a column wins over that of a field: "jet.pt" beside a struct "jet" with a field "pt".
+  // The name of a column wins over that of a field: "jet.pt" next to a struct "jet" with a field "pt".
   std::erase_if(all, [&](const NestedColumn& one) {
     return one.places.size() > 1 && !schema.GetAllFieldIndices(one.name).empty();
   });

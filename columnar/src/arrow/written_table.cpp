@@ -202,7 +202,7 @@ class RowFormat {
 
 using Format = std::shared_ptr<const RowFormat>;
 
-/// Row groups of a Parquet file, in memory: a whole file of its own.
+/// Row groups of a Parquet file, in memory: each a whole file.
 class GroupsInMemory final : public RowsApart {
  public:
   explicit GroupsInMemory(Format format)

@@ -47,7 +47,7 @@ struct Followed {
 /// Whether lanes of follow() are rows of one tree, or trees of one row.
 enum class Lanes : std::uint8_t { kRows, kTrees };
 
-/// Follows nodes in kLanes lanes at once, so that their loads are waited for together.
+/// Follows nodes in kLanes lanes at the same time, so that their loads are waited for together.
 /// @param at of each lane the root, and then the leaf
 /// @param depth of the deepest tree
 /// @param bins of the first row for each feature, `stride` apart; those of the next row lie one after them. Of a single row

@@ -11,7 +11,7 @@
 #include "kernels/aligned.hpp"
 #include "tensoa/forest/ensemble.hpp"
 
-// An ensemble as single rows are evaluated: up to 8 neighbouring trees at once, so that their memory is waited for together.
+// An ensemble for single rows: 8 neighbouring trees are evaluated at the same time, to wait for their memory together.
 
 namespace tensoa::forest {
 

@@ -165,14 +165,14 @@ class GpuForestOf final : public GpuForest {
     for (SimpleColumn& column : simple) {
       const auto used = std::ranges::find(used_, column.column) - used_.begin();
       column.column = static_cast<std::uint32_t>(used);
-      // A word of its own for what no node asks for.
+      // A separate word for features that no node reads.
       if (column.left == questions.features.size()) ++column.left;
       if (column.right == questions.features.size()) ++column.right;
     }
 
     arrays.add(tables_.simple, simple);
     std::vector<float> searches = forest.rows.searches;
-    searches.resize(searches.size() + kGpuSearch);  // as many are brought from each table
+    searches.resize(searches.size() + kGpuSearch);  // kGpuSearch values are read from each table
     arrays.add(tables_.searches, searches);
     arrays.add(tables_.general, forest.rows.general);
     arrays.add(tables_.columns, columns);
@@ -226,7 +226,7 @@ class GpuForestOf final : public GpuForest {
 
 GpuLayout layout_for(std::int64_t rows, std::uint32_t groups, const GpuLimits& limits,
                      std::size_t row_bytes, std::size_t lane_bytes) {
-  // Threads that hide the time of memory, each with eight trees at once.
+  // Threads that hide the time of memory, each with eight trees at the same time.
   constexpr std::int64_t kThreadsPerMultiprocessor = 1024;
   constexpr std::uint32_t kFewestRows = 128;  // of a block with one lane, unless there are few
   const std::int64_t multiprocessors = limits.multiprocessors;

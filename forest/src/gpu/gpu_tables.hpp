@@ -48,7 +48,7 @@ struct GpuTables {
   const RowGroup* groups;
   const GpuChunk* chunks;
   const std::uint32_t* nodes;          ///< WideNode
-  const Sum* packed_leaves;            ///< where leaves have one value: beside `nodes`
+  const Sum* packed_leaves;            ///< where leaves have one value: in addition to `nodes`
   const std::uint32_t* packed_places;  ///< where they have several: their first ones in leaf_values
   const Sum* leaf_values;
   const std::uint32_t* outputs;  ///< of each tree
@@ -88,8 +88,8 @@ inline constexpr std::size_t kMostWordBytes = 0xFFFF;
 
 inline constexpr std::uint32_t kMostThreads = 256;  ///< of a block
 
-/// As many columns, used ones and those of answers, fit the parameters of a kernel (32 764 bytes from CUDA 12.1 on).
-/// A call with few passes few: parameters are copied at each launch.
+/// The most columns, used ones and those of answers, that fit the parameters of a kernel (32 764 bytes from CUDA 12.1 on).
+/// A call with at most kFewPlaces passes these: parameters are copied at each launch.
 inline constexpr std::size_t kFewPlaces = 64;
 inline constexpr std::size_t kMostPlaces = 1280;
 

@@ -15,7 +15,7 @@ struct Avx2 : Vectors<Avx2> {
   static constexpr int kWords = 4;
 
   /// Level `level` of the search for 8 values: `place` among its 2^level thresholds. Of a register, one instruction
-  /// picks 8 thresholds at once; larger levels are picked by the upper bits of the place.
+  /// picks 8 thresholds; larger levels are picked by the upper bits of the place.
   template <int kTables>
   [[gnu::always_inline]] static inline __m256 pick(const float* table, __m256i place, int bit) {
     if constexpr (kTables == 1) {

@@ -13,7 +13,7 @@ namespace tensoa::pytorch {
 struct TorchLibrary {
   const char*
       version;  ///< kVersion of what it was built with; only then do the others mean what they say
-  /// &register_loader as it sees it: the program's own, or the library has another tensoa beside that of the program.
+  /// &register_loader as it sees it: the program's own, or the library has a second tensoa in addition to that of the program.
   void (*register_loader)(std::shared_ptr<const EngineLoader>);
   void (*register_engines)();
   std::unique_ptr<package::Program> (*load_inductor)(const package::Package& package, Device device,

@@ -81,7 +81,7 @@ std::atomic<bool> is_bridged{false};
 /// What torch's own allocator has taken of a device, and may.
 class Share {
  public:
-  /// Lets torch have what others leave of the budget, and all where there is none any more.
+  /// Limits torch to the rest of the budget that others leave; removes the limit where no budget is set.
   void limit(Device device) {
     const std::lock_guard lock(mutex_);
     const MemoryFigures figures = memory_figures(device);
@@ -177,7 +177,7 @@ void replace_torch_allocator(TorchAllocator allocator) {
     throw ConfigError("set_torch_allocator: torch has been given an allocator already");
   if (caching::get()->initialized()) {
     throw ConfigError(
-        "set_torch_allocator: torch has used a GPU already, with an allocator of its own; call it "
+        "set_torch_allocator: torch has used a GPU already, with its own allocator; call it "
         "before the first model is loaded there");
   }
   const auto bridge =

@@ -19,7 +19,7 @@ class Memory {
   /// Whether a node may write memory of the value, before or after it has it.
   bool is_written(ValueId value) const;
 
-  /// Whether the value has memory of its own, that its node has made.
+  /// Whether the value has its own memory, which its node has allocated.
   bool is_fresh(ValueId value) const { return roots_[value] == std::vector{value}; }
 
   /// The values whose memory it may have, ascending.

@@ -130,7 +130,7 @@ class Scope {
   ValueId define(const std::string& name);
   void add(const std::string& name, ValueId value);
 
-  /// @throws std::runtime_error where there is none
+  /// @throws std::runtime_error where no value has this name
   ValueId find(const std::string& name) const;
 
   Program& program() const noexcept { return *program_; }

@@ -44,7 +44,7 @@ constexpr std::array<std::pair<std::int64_t, c10::ScalarType>, 21> kScalarTypes{
 
 constexpr std::int64_t kStrided = 7;
 
-// Of the archive, whose JSON has a version of its own (program.cpp).
+// Of the archive; its JSON has a separate version (program.cpp).
 constexpr std::string_view kVersionFile = "archive_version";
 constexpr std::string_view kVersion = "0";
 
@@ -87,7 +87,7 @@ at::Tensor read_tensor(const Json& meta, std::string_view bytes, const std::stri
                              " bytes that are in its file: it was cut off or damaged; save it "
                              "again");
   }
-  // Of its own storage: what others of the same storage are written to, if any are, is not this one's.
+  // In new storage, so that a tensor that is written to does not change others of the same storage.
   at::Tensor storage = at::empty({static_cast<std::int64_t>(bytes.size() / element)},
                                  c10::TensorOptions().dtype(dtype));
   std::memcpy(storage.mutable_data_ptr(), bytes.data(), bytes.size() / element * element);
@@ -161,7 +161,7 @@ at::Tensor ProgramFile::tensor(const std::string& name) const {
     if (member(*found, "use_pickle") != Json(false)) {
       throw std::runtime_error("its tensor " + name +
                                " is pickled, which only Python reads: it is an object or a tensor "
-                               "of a class of its own; export the module with plain tensors");
+                               "of the model's own class; export the module with plain tensors");
     }
     return read_tensor(member(*found, "tensor_meta"),
                        archive_.file(folder + text(member(*found, "path_name"))), name);

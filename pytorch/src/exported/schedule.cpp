@@ -17,7 +17,7 @@ namespace {
 
 using Form = Argument::Form;
 
-/// The variant of an operator with kernels of its own for the device: those that torch generates
+/// The variant of an operator with its own kernels for the device: those that torch generates
 /// from another variant allocate and copy.
 std::optional<c10::OperatorHandle> variant(const std::string& name, const std::string& overload,
                                            c10::Device device) {
@@ -79,7 +79,7 @@ bool takes_any_strides(const c10::OperatorHandle& op) {
 }
 
 /// Operators that read other elements, or fail, where a tensor is not row-major, as tensors of PyTorch mostly are
-/// and columns are not. torch has tags for that, and sets them on few of its own.
+/// and columns are not. torch has tags for that, and sets them on few of its operators.
 constexpr std::array<std::string_view, 6> kNeedRowMajor{
     "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
     "aten::_pdist_forward", "aten::native_group_norm",

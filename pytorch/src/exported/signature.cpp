@@ -82,8 +82,9 @@ void ProgramSignature::bind_symbols(std::size_t argument, const BoundBlock& bloc
       place.append(": torch.export.Dim.DYNAMIC}}, or with python -m tensoa.export --just-in-time");
       throw BindingError(place);
     }
-    throw BindingError(place + (size.fixed() ? "; bind that number of columns"
-                                             : "; other arguments say so: bind as many rows"));
+    throw BindingError(
+        place + (size.fixed() ? "; bind that number of columns"
+                              : "; other arguments have this size: bind that number of rows"));
   }
 }
 

@@ -42,7 +42,7 @@ struct Argument {
   bool is_scalar;  ///< all rows are one element
 };
 
-/// Torch is not ready for loads at the same time, of whatever packages; nor for captures beside them.
+/// Torch does not support loads at the same time, of whatever packages; nor captures during a load.
 std::mutex& loads_and_captures() {
   static std::mutex mutex;
   return mutex;
@@ -174,7 +174,7 @@ class InductorProgram final : public package::Program {
     return replay(queue, *captured, blocks);
   }
 
-  /// A call with these numbers of rows, as a graph that works in memory of its own.
+  /// A call with these numbers of rows, as a graph that works in its own memory.
   struct Captured {
     std::vector<std::int64_t> rows;     ///< of each block
     std::vector<TensorView> views;      ///< of each argument, in `memory`

@@ -56,7 +56,7 @@ bool is_of_count(const State& state) {
 }
 
 /// The one dimension of a result that has rows.
-/// @throws Mixes where there is none, there are several, or rows of another collection are in one
+/// @throws Mixes where none has, several have, or rows of another collection are in one
 std::int64_t dim_of_rows(const at::Tensor& result, const Rows& rows) {
   std::vector<std::int64_t> dims;
   for (std::int64_t dim = 0; dim < result.dim(); ++dim) {
@@ -300,7 +300,7 @@ States written_part(const Call& call, const WithRows& /*rows*/) {
   return all_found(call, *own);
 }
 
-/// Of tensors that all have the same rows: one without would have to have as many elements there.
+/// Of tensors that all have the same rows: one without them would need the same number of elements there.
 States cat(const Call& call, const WithRows& rows) {
   const Rows state = alike(rows);
   for (const at::Tensor& tensor : call.tensors()) {

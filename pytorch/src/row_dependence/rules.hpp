@@ -24,7 +24,7 @@
 
 namespace tensoa::pytorch::rows {
 
-/// So many rows has each collection in the calls that are followed: a dimension has rows in it where the prime divides
+/// The number of rows of each collection in the calls that are followed: a dimension has rows in it where the prime divides
 /// its size.
 inline constexpr std::array<std::int64_t, 8> kPrimes{1009, 1013, 1019, 1021,
                                                      1031, 1033, 1039, 1049};

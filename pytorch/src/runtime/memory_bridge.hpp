@@ -45,7 +45,7 @@ class MemoryBridge {
 
  private:
   struct Block {
-    MemoryCharge charge;  ///< of the device, so many bytes
+    MemoryCharge charge;  ///< of the device, for the bytes of the block
     void* stream;         ///< nullptr: of no call
   };
 

@@ -117,7 +117,7 @@ bool is_made_of_others(const c10::OperatorHandle& known) {
   return known.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
-/// Whether an operator is another name of one with kernels of its own, as subtract is of sub: torch
+/// Whether an operator is another name of one with its own kernels, as subtract is of sub: torch
 /// has these names from NumPy, and a pass of TorchScript that replaces them.
 bool is_another_name(const c10::FunctionSchema& schema) {
   const auto graph = std::make_shared<torch::jit::Graph>();

@@ -40,7 +40,7 @@ void configure_torch() {
   static_cast<void>(kIsOff);
 }
 
-/// Whether the graph starts tasks of its own (torch.jit.fork).
+/// Whether the graph starts its own tasks (torch.jit.fork).
 bool has_forks(const torch::jit::Block& block) {
   return std::ranges::any_of(block.nodes(), [](const torch::jit::Node* node) {
     return node->kind() == c10::prim::fork ||
@@ -153,7 +153,7 @@ class JitEngine final : public Engine {
         has_forks_(has_forks) {}
 
   /// Waits for the device: what is enqueued reads the weights, and torch hands memory that is free to
-  /// others at once.
+  /// others immediately.
   ~JitEngine() override { wait_for_device(weights_->device()); }
   JitEngine(const JitEngine&) = delete;
   JitEngine& operator=(const JitEngine&) = delete;

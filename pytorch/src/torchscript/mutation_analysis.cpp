@@ -162,7 +162,7 @@ const Node* Flow::writer_of_state(const Value* module) const {
     return found.contains(module) ||
            std::ranges::any_of(state_, [&](const Value* value) { return found.contains(value); });
   };
-  // All at once, for this is what nearly all models are asked; one by one where the name is wanted.
+  // All in one call, which is enough for nearly all models; one by one where the name is needed.
   if (is_changed(tensors_of(tensors_))) {
     for (const Write& write : tensors_) {
       if (is_changed(tensors_of({write}))) return write.node;

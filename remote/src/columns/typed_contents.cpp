@@ -13,7 +13,7 @@ using protobuf::Bytes;
 using protobuf::DecodeError;
 using protobuf::Field;
 
-/// The field of InferTensorContents that has numbers of a type; 0: there is none.
+/// The field of InferTensorContents that has numbers of a type; 0: no field has them.
 unsigned field_of(DType dtype) {
   switch (dtype) {
     case DType::kBool:

@@ -17,7 +17,7 @@ using RunLocally = std::function<void(Completion completion)>;
 /// the answer to the columns. Returns when the first request is on its way.
 /// @param plan of the binding, or nullptr
 /// @param device nullptr where the columns are in host memory
-/// @param fallback empty: there is none
+/// @param fallback empty: no fallback
 /// @param completion called once, by a completion thread, or here where nothing can be sent
 /// @throws nothing; BindingError and others go to `completion`
 void infer(const std::shared_ptr<Service>& service, const Binding& binding,

@@ -21,7 +21,7 @@ bool is_number(std::string_view text) {
                   "; expected grpc://HOST:PORT[,HOST:PORT...]/MODEL[/VERSION]");
 }
 
-/// With the customary port where there is none; "[::1]:8001" has its address in brackets.
+/// With the customary port where the URL has none; "[::1]:8001" has its address in brackets.
 std::string with_port(const ModelLocation& location, std::string_view server) {
   const std::size_t colon = server.rfind(':');
   const bool is_bare = colon == std::string_view::npos || server.back() == ']';

@@ -10,7 +10,7 @@
 
 namespace tensoa::remote {
 
-/// The bytes of one request, in order: some of its own, others where the caller has them. Built once, sent any
+/// The bytes of one request, in order: some stored here, others in memory of the caller. Built once, sent any
 /// number of times.
 class Payload {
  public:

@@ -16,7 +16,7 @@ constexpr const char* kLibrary = "libtensoa_grpc.so";
 
 using Make = Transport* (*)();
 
-/// gRPC has threads of its own.
+/// gRPC has its own threads.
 Make load_library() {
   watch_for_forks();
   std::string why;

@@ -27,7 +27,7 @@ namespace tensoa::columnar {
 
 struct CollectionOptions {
   /// Field of the layout → column of the file, where they are not called alike. Of a vector each component is a
-  /// field ("u.0"), of a matrix each element ("m.ROW.COLUMN"), of a Sub each of its own ("origin.vertex").
+  /// field ("u.0"), of a matrix each element ("m.ROW.COLUMN"), of a Sub each of its fields ("origin.vertex").
   std::map<std::string, std::string> columns = {};
   NumberRules rules =
       {};  ///< numbers of another type than the field's: those that change a number are refused
@@ -71,7 +71,7 @@ std::array<ColumnRecord, kFieldCount<Layout>> columns_of(const Records<Layout>& 
 
 /// Reads the columns of a layout from a Parquet, Arrow or CSV file, by their names; others are not read.
 /// A Scalar is a column that has one value in all rows.
-/// @return a collection in host memory, with as many rows as the file; `copy` takes it to a device
+/// @return a collection in host memory, with the rows of the file; `copy` takes it to a device
 /// @throws InputError that names file, column and row: what cannot be read, an absent column, a null or a number that
 /// the field does not hold, a scalar with several values or none; ConfigError for a name in `options` that is no field
 template <template <template <class> class> class Layout>

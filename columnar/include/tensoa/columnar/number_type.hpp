@@ -59,7 +59,7 @@ Conversion conversion(NumberType from, DType to) noexcept;
 /// 0 or 1, of floating point one that does not become infinite.
 bool holds(DType type, double value) noexcept;
 
-/// Returns the type of a collection's column that has the same values; nothing where there is none.
+/// Returns the type of a collection's column that has the same values; nothing where no column type has them.
 std::optional<DType> dtype_of(NumberType type) noexcept;
 
 }  // namespace tensoa::columnar

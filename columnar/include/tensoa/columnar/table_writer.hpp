@@ -91,7 +91,7 @@ class TableWriter {
   /// @param numbers one for each column
   /// @throws OutputError
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers);
-  /// @param copied as many rows, the columns that the constructor saw
+  /// @param copied the same number of rows, the columns that the constructor saw
   /// @throws OutputError; InputError where a copied column has another type than it had there
   void append(std::size_t rows, const std::vector<WrittenNumbers>& numbers,
               const TableChunk& copied);

@@ -32,10 +32,10 @@ struct Device {
   friend constexpr bool operator==(const Device&, const Device&) = default;
 };
 
-/// As many devices are used at most, the CPU among them; GPUs above are "not there".
+/// The most devices that are used, the CPU among them; GPUs above are "not there".
 inline constexpr int kMaxDevices = 65;
 
-/// A place of its own, below kMaxDevices, for each device that can be there; far above for an index
+/// A different place, below kMaxDevices, for each device that can be there; far above for an index
 /// below 0, and for any of the CPU but 0.
 constexpr std::size_t place_of(Device device) noexcept {
   if (device == Device::cpu()) return 0;

@@ -18,7 +18,7 @@ using LogSink = void (*)(LogLevel level, std::string_view message);
 /// never prints. @return the sink before.
 LogSink set_log_sink(LogSink sink) noexcept;
 
-/// Hands one message to the sink. Cheap when there is none.
+/// Hands one message to the sink. Cheap without a sink.
 void log(LogLevel level, std::string_view message);
 
 }  // namespace tensoa

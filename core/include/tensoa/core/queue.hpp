@@ -22,7 +22,7 @@ class Event;
 /// calling thread and is complete when the call returns.
 class Queue {
  public:
-  /// A queue of its own on `device`; on CUDA a new non-blocking stream.
+  /// Makes a new queue on `device`; on CUDA a new non-blocking stream.
   /// @throws DeviceError when the device is not there; DeviceFullError when it has no stream to give
   explicit Queue(Device device);
 

@@ -55,7 +55,7 @@ class [[nodiscard]] Result {
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
 
-  /// The value. @throws the stored error where there is none.
+  /// The value. @throws the stored error where the result is an error.
   T& value() & { return checked(*this); }
   const T& value() const& { return checked(*this); }
   T&& value() && { return std::move(checked(*this)); }

@@ -27,7 +27,7 @@ enum class CompilationType : std::uint8_t { kAny, kJustInTime, kAheadOfTime };
 std::string_view name_of(CompilationType compilation) noexcept;
 
 /// Loads one kind of model. What its engines share, a transport or credentials, is its state: an engine
-/// holds the loader's state by a shared_ptr of its own.
+/// holds the loader's state by its own shared_ptr.
 /// *Threads*: const members may be called from any number of threads.
 class EngineLoader {
  public:

@@ -86,7 +86,7 @@ class Model {
   /// lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as they may
   /// wait, or take memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
   ///
-  /// Call forward() on the queue first with as many rows as are then recorded. A call there with more rows replaces memory that
+  /// Call forward() on the queue first with the number of rows to record. A call there with more rows replaces memory that
   /// the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one, and the graph
   /// still runs the old weights.
   /// @throws LoadError, DeviceError as deploy()
@@ -151,7 +151,7 @@ class Model {
   }
 
   /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
-  /// zeros that are made for it, and waits. Calls on this queue with at most so many rows then load
+  /// zeros that are made for it, and waits. Calls on this queue with at most these rows then load
   /// nothing and take no more memory, but for columns of foreign memory that a package has to gather
   /// (Repack): the first call takes it. On the CPU that holds for the calling thread. With CUDA graphs,
   /// also captures them where that is needed (package::Options): do it before events run.

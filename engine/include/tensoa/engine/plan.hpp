@@ -70,7 +70,7 @@ class Plan {
   /// @param views one for each layout of the metadata, in its order: the inputs, then the outputs
   /// @throws BindingError, as append_block and ModelMetadata, and for views on another device; calls are
   /// then refused until a rebind succeeds. Also when the metadata had two collections of one layout, which
-  /// one view cannot stand for: give the second a layout of its own (one with a Sub of the first)
+  /// one view cannot stand for: give the second a separate layout (one with a Sub of the first)
   template <class... Views>
     requires(sizeof...(Views) == sizeof...(Layouts))
   void rebind(const Views&... views) {

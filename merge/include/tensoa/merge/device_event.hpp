@@ -55,7 +55,7 @@ class DeviceEvent {
 
   /// @throws ConfigError when a cut is negative or not finite; DeviceError when the device is not there
   /// or not supported
-  /// @param edge_capacity rows for edges, fewer than 2^32 - 1; 0: as many as there are, for which finish_graph() waits
+  /// @param edge_capacity rows for edges, fewer than 2^32 - 1; 0: the number of edges, for which finish_graph() waits
   explicit DeviceEvent(const Queue& queue, const LinkCuts& cuts = {},
                        std::size_t edge_capacity = 0);
 

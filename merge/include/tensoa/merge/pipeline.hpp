@@ -49,7 +49,7 @@ struct PipelineOptions {
 /// All runs on the device of the queue (DeviceEvent): the same edges and features to the bit on CPU and GPU, and the same merged
 /// particles as far as the scores are.
 ///
-/// *Threads*: a pipeline, with a queue of its own, for each event in flight; the model is shared.
+/// *Threads*: a pipeline, with its own queue, for each event in flight; the model is shared.
 class MergePipeline {
  public:
   /// Warms up the model and the kernels.

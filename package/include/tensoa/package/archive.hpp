@@ -30,7 +30,7 @@ class Archive {
   /// In the order of their names.
   const std::vector<File>& files() const noexcept { return files_; }
 
-  /// @throws std::runtime_error where there is none of this name
+  /// @throws std::runtime_error where no file has this name
   std::string_view file(std::string_view name) const;
 
   /// @throws std::runtime_error that names a file which is not what its checksum says. Reads all bytes.

@@ -18,12 +18,12 @@ namespace tensoa::package {
 ///
 ///     features=pt,eta,phi                a block [n, 3] of float32 columns
 ///     charge=charge:int32                of columns of another dtype
-///     x=r,phi,z@hits                     blocks of one collection, here "hits", have as many rows as each other
+///     x=r,phi,z@hits                     blocks of one collection, here "hits", have the same number of rows
 ///     edge_index.T=from,to:int64@edges   [2, n], as edge lists are
 ///     field=field@call                   one number for each call
 ///
 /// and of an output: `score`, a block [n] or [n, 1] called as its column, or `scores=signal,background:float64@hits`; without a
-/// collection it has as many rows as the first input that has rows.
+/// collection it has the number of rows of the first input that has rows.
 /// @throws ConfigError that shows such a word
 BindingDescription columns_in_words(const std::vector<std::string>& inputs,
                                     const std::vector<std::string>& outputs);

@@ -28,7 +28,7 @@ struct ArgumentDescription {
   /// The columns that it is made for, or that it can be tried with; absent in TorchScript, which does not say.
   std::optional<BlockDescription> block;
 
-  /// With `block`: the input collection that it has as many rows as, the first where several must have
+  /// With `block`: the input collection with the same number of rows, the first where several must have
   /// equal numbers; outputs without one always have `rows`.
   std::optional<std::size_t> collection;
   std::size_t rows = 0;
@@ -40,7 +40,7 @@ struct ArgumentDescription {
 /// Results that a package should give, recorded when it was made.
 struct RecordedResults {
   struct Case {
-    std::size_t rows = 0;  ///< of input collection 0; collection c has (1 + 2 c) times as many
+    std::size_t rows = 0;  ///< of input collection 0; collection c has (1 + 2 c) times this number
     std::vector<std::vector<std::byte>> inputs;  ///< of each block its planes, one after another
     std::vector<std::vector<double>> outputs;    ///< the module's in float64, where it can do that
     std::string numbers = "normal";  ///< in the inputs: docs/ahead_of_time.md names them

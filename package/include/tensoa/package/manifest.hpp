@@ -28,7 +28,7 @@ inline constexpr int kSchemaOfOneTarget = 2;
 /// independent by a lower one may be wrong.
 inline constexpr int kRowAnalysis = 2;
 
-/// How many rows a result has: as many as an input collection, or always the same number.
+/// The number of rows of a result: that of an input collection, or always the same number.
 struct RowRule {
   std::optional<std::size_t> collection;
   std::size_t rows = 0;
@@ -59,7 +59,7 @@ struct FusedKernels {
     std::size_t domain = 0;
     std::size_t row_bytes = 0;
   };
-  /// A launch of `kernel` over the rows of `domain`, `times` of its own for each; or zeros into `buffer`.
+  /// A launch of `kernel` over the rows of `domain`, `times` rows of the kernel for each; or zeros into `buffer`.
   struct Step {
     std::optional<std::size_t> kernel;
     std::size_t domain = 0;
@@ -102,7 +102,7 @@ struct FusedDescription {
 
 /// A fused program that is a part of TorchInductor's, which calls it by its name with tensors of planes.
 struct FusedPart {
-  /// Planes with as many rows as input `rows_of` has.
+  /// Planes with the number of rows of input `rows_of`.
   struct Output {
     std::int64_t planes = 0;
     DType dtype = DType::kF32;
@@ -184,7 +184,7 @@ struct TargetDescription {
   double tolerance = 0;
 };
 
-/// The one whose programs run on such devices; nullptr where there is none.
+/// The one whose programs run on such devices; nullptr where no target fits.
 const TargetDescription* target_for(const std::vector<TargetDescription>& targets, DeviceKind kind);
 
 /// As `--target` of `tensoa compile` takes them: "cpu,cuda".
@@ -212,7 +212,7 @@ struct SharedBytes {
 struct Manifest {
   BindingDescription binding;
 
-  /// Of each input block the first collection that always has as many rows as its own: its own, but where
+  /// For each input block the first collection that always has the same number of rows: its own, except where
   /// the model needs several to have equal numbers. Where others speak of collections, it is such a first one.
   std::vector<std::size_t> collections;
   std::vector<RowRule> rows;     ///< of each output block

@@ -10,7 +10,7 @@ namespace tensoa::package {
 struct Options {
   static constexpr std::string_view kOptionsOf = "packages (package::Options)";
 
-  /// Launches the kernels of a call at once, as a CUDA graph: less time on the host for calls of many
+  /// Launches the kernels of a call together, as a CUDA graph: less time on the host for calls of many
   /// small kernels (docs/ahead_of_time.md). The CPU has no graphs and ignores it.
   ///
   /// A fused program keeps one graph for each queue and tells it the addresses and rows of each call.

@@ -37,7 +37,7 @@ struct BlockOfPlanes {
   BlockDescription block;
   std::size_t first = 0;
   std::size_t count = 0;
-  std::optional<std::size_t> collection;  ///< has as many rows as this input collection
+  std::optional<std::size_t> collection;  ///< has the number of rows of this input collection
   std::size_t rows = 0;                   ///< else
 };
 

@@ -112,7 +112,7 @@ class PlanesOfBlock {
   int element_shift_;       ///< its logarithm
   std::int64_t each_;       ///< planes of one column
   std::int64_t count_ = 0;  ///< from the first plane to the last; other columns may lie between
-  std::size_t next_ = 0;    ///< the first column at another place than column 0; 0: there is none
+  std::size_t next_ = 0;    ///< the first column at another place than column 0; 0: no such column
   std::int64_t next_distance_ = 0;  ///< planes from column 0 to that one
   bool is_next_adjacent_ = false;   ///< next_distance_ is 1
   bool is_scalar_;                  ///< the columns

@@ -21,7 +21,7 @@ struct TorchAllocator {
   /// memory may be some that was freed on the same stream and that work enqueued there earlier still
   /// uses. Or it is nullptr: torch works on a stream that no call has named (it loads weights, or is
   /// used by the program itself) or on a default stream, and no work may use the memory any more.
-  /// May throw, and may give nullptr where there is none: the call that asked then ends with a
+  /// May throw, and may return nullptr where no memory is free: the call then ends with a
   /// DeviceFullError.
   std::function<void*(std::size_t bytes, Device device, void* stream)> allocate;
 
@@ -79,7 +79,7 @@ struct ModelMemory {
   std::size_t collections = 0;
   std::size_t peak =
       0;  ///< the most at one time, or somewhat more: the peaks of the parts added up
-  std::size_t budget = 0;  ///< kNoBudget where there is none
+  std::size_t budget = 0;  ///< kNoBudget without a limit
 };
 
 /// @throws DeviceError when the device is not there

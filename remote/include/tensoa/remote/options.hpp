@@ -58,7 +58,7 @@ struct Options {
 
   Retry retry = {};
 
-  /// Each address that a host name of the URL has is a server of its own (Kubernetes' headless services, round robin
+  /// Each address that a host name of the URL has is a separate server (Kubernetes' headless services, round robin
   /// in DNS); looked up again so often: new addresses join, those that vanished get no more calls. 0: once.
   std::chrono::milliseconds lookup_period{30'000};
 

@@ -45,7 +45,7 @@ class SharedDeviceMemory final : public ChargedMemory {
   std::size_t size() const noexcept;
 
  private:
-  /// Of 0 bytes: a place of its own. @throws DeviceFullError; ConfigError for an alignment above 256
+  /// For 0 bytes: a unique address. @throws DeviceFullError; ConfigError for an alignment above 256
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {

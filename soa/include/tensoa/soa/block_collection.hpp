@@ -67,8 +67,8 @@ using BlockViews = Layout<detail::BlockView>;
 template <template <template <class> class> class Layout>
 using ConstBlockViews = Layout<detail::ConstBlockView>;
 
-/// Owns the blocks of a layout in one allocation, one behind the other, each placed as a
-/// PortableCollection of its own would be.
+/// Owns the blocks of a layout in one allocation, one behind the other, each placed as in a
+/// separate PortableCollection.
 ///
 /// Ownership, moving and threads: as for a PortableCollection of columns. All views share one lease.
 template <template <template <class> class> class Layout, DeviceLike D>

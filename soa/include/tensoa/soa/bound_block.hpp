@@ -37,7 +37,7 @@ enum class BlockForm : std::uint8_t {
 /// several dtypes, or of another dtype than the model wants. Inputs are gathered before the call,
 /// outputs scattered after it; the CopyReport counts the bytes.
 struct Repack {
-  std::optional<DType> dtype = {};  ///< of the tensor; as the columns where there is none
+  std::optional<DType> dtype = {};  ///< of the tensor; without one that of the columns
 };
 
 /// One column of a block: all that does not change from event to event.
@@ -111,7 +111,7 @@ struct ViewReference {
 /// | 1 matrix R x C; k matrices | [n, R, C]; [n, k, R, C] | (1, P, R P); (1, s, P, R P) |
 ///
 /// A repacked tensor has the same shape.
-/// @param view of the block's collection, with as many rows as the tensor shall have
+/// @param view of the block's collection, with the number of rows that the tensor shall have
 /// @param offsets of the collection of the offsets, for the ragged forms; else not used
 /// @throws BindingError naming the block and its columns: distances or pitches are not equal, there
 /// are more rows than the memory has room for, memory is missing, gone, or not aligned to its

@@ -27,7 +27,7 @@
 ///
 /// The policy decides what a member is: a column, a row's reference, a record; a Sub is the other
 /// layout with the same policy, at any depth. "Members" are what one struct declares, "fields" are
-/// the columns they come to: origin is one member of Hit and as many fields as Origin has.
+/// the columns they come to: origin is one member of Hit and all fields of Origin.
 ///
 /// Counting goes through the Pointer policy, where each member is one scalar pointer, so that array
 /// members and brace elision cannot miscount.
@@ -42,7 +42,7 @@ struct Vector;
 template <Element T, std::size_t R, std::size_t C>
 struct Matrix;
 
-/// One value for the whole collection, beside the columns; no part of a row.
+/// One value for the whole collection, in addition to the columns; not a part of a row.
 template <Element T>
 struct Scalar;
 
@@ -51,7 +51,7 @@ struct Scalar;
 template <template <template <class> class> class Layout>
 struct Sub;
 
-/// A collection of its own length, beside others in one allocation (block_collection.hpp).
+/// A collection with its own length, next to others in one allocation (block_collection.hpp).
 template <template <template <class> class> class Layout>
 struct Block;
 

@@ -19,7 +19,7 @@
 
 /// @file
 /// Views over memory that is not the library's, with nothing copied: one source for each field of
-/// the layout, in declaration order; a Sub takes as many as it has fields.
+/// the layout, in declaration order; a Sub needs one for each of its fields.
 ///
 ///     auto hits = foreign_view<Hit>(n_hits, Device::cpu(), x_vector, y_vector, z_pointer,
 ///                                   layer_span, Planes{direction_pointer, pitch},
@@ -41,7 +41,7 @@
 ///
 /// The columns of one block of a model must lie at equal distances. Columns of one allocation with
 /// one pitch do, so they are one tensor. A vector for each column usually does not: append_block
-/// refuses several such columns and names them; bind each as a block of its own, or ask for a copy
+/// refuses several such columns and names them; bind each as a separate block, or request a copy
 /// (Repack, bound_block.hpp).
 ///
 /// Eigen types (matrix, array, map, block; fixed or dynamic size) and CMSSW records

@@ -18,7 +18,7 @@ namespace tensoa {
 ///       const auto hits_of_track = group(hits, tracks.first_hit, t);
 ///     }
 ///
-/// O(columns), nothing is copied. For a model that takes all groups at once, see
+/// O(columns), nothing is copied. For a model that takes all groups in one call, see
 /// SoAMetadata::append_padded and append_segments.
 /// @param offsets column of one entry more than there are groups, of any integer type; in memory
 ///     that the host can read

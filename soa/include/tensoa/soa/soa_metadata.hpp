@@ -42,8 +42,8 @@ template <template <template <class> class> class... Layouts>
 class SoAMetadata {
   static_assert(
       ((std::size_t{0} + ... + detail::kCountOf<Layouts, Layouts...>) == sizeof...(Layouts)),
-      "SoAMetadata<…>: each layout stands there once; a second collection of a layout takes "
-      "a layout of its own (a Sub of the first)");
+      "SoAMetadata<…>: each layout stands there once; a second collection of a layout needs "
+      "a separate layout (a Sub of the first)");
 
  public:
   /// @param sizes rows of each collection, in the order of the layouts

@@ -30,7 +30,7 @@ struct WireBlock {
   BlockDescription block;
   std::int64_t planes = 0;
 
-  /// The input collection that it has as many rows as; none: an output that always has `rows`.
+  /// The input collection with the same number of rows; none: an output that always has `rows`.
   std::optional<std::size_t> collection;
   std::size_t rows = 0;
 

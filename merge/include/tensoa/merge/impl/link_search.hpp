@@ -175,7 +175,7 @@ struct FillEnds {
 
   template <class Team>
   TENSOA_HOST_DEVICE void operator()(const Team& team, std::size_t row) const {
-    if (search.status->edges_in(edges.size()) == 0) return;  // or there is none
+    if (search.status->edges_in(edges.size()) == 0) return;  // or the event has none
     const auto first = row == 0 ? 0 : static_cast<std::size_t>(search.work.end[row - 1]);
     std::size_t n = 0;
     std::int64_t* const unsorted = edges.source.data() + first;
@@ -196,7 +196,7 @@ struct FillEdges {
   LinkSearch search;
   View<Edge> edges;
 
-  /// Of a larger fragment so many clusters at equal steps are compared, so that no edge costs more than
+  /// Of a larger fragment this number of clusters, at equal steps, is compared, so that no edge costs more than
   /// the square of it.
   static constexpr std::size_t kMostCompared = 64;
 

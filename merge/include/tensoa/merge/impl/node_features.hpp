@@ -105,8 +105,8 @@ struct LinkStatus {
   }
 };
 
-/// Fills the features of a node but fragment_density. A warp for each fragment: the largest of an event have as many
-/// clusters as hundreds of others.
+/// Fills the features of a node but fragment_density. A warp for each fragment: the largest of an event have the
+/// clusters of hundreds of others.
 struct FillNodes {
   View<Cluster> clusters;
   View<Fragment> fragments;  ///< first and last are read

@@ -18,8 +18,8 @@ namespace tensoa::package {
 /// again while work of the stream that had it is pending (docs/decisions/0027-stream-handles.md).
 ///
 /// A list that only grows, of entries that are taken with one atomic exchange: no lock, and no
-/// allocation once there are as many as calls run at the same time. What each call writes lies in a
-/// cache line of its own, so that other calls that walk along the list find it in their caches.
+/// allocation once each of the calls that run at the same time has one. What each call writes lies in a
+/// separate cache line, so that other calls that walk along the list find it in their caches.
 /// *Threads*: safe.
 template <class T>
 class PerQueue {

@@ -27,7 +27,7 @@ namespace detail {
 
 [[noreturn]] void throw_impossible_rows(const std::string& rows);
 
-/// The most rows that a tensor may have; no memory holds as many.
+/// The most rows that a tensor may have; no memory can hold more.
 inline constexpr std::size_t kMostRows = std::size_t{1} << 48U;
 
 template <std::integral Rows>
