@@ -35,7 +35,7 @@ std::vector<GpuLaunch> gpu_launches_of(const Queue& queue, const std::function<v
 /// this one, as one CUDA graph. Keeps the queue and `call`.
 std::function<void()> in_one_graph(const Queue& queue, const std::function<void()>& call);
 
-/// Kernels that do nothing, launched as others are: as many blocks, threads, bytes of shared memory and
+/// Kernels that do nothing, launched as others are: the same numbers of blocks, threads, bytes of shared memory and
 /// of parameters, which the driver copies.
 class EmptyKernels {
  public:

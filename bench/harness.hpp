@@ -17,7 +17,7 @@ struct Variant {
   std::string name;
   std::function<std::size_t(std::size_t calls)> run;  ///< @return bytes that its last call copied
   std::string baseline = {};
-  double parts = 1;       ///< one call counts as so many
+  double parts = 1;       ///< the number that one call counts as
   std::size_t calls = 1;  ///< of one batch
   std::size_t bytes_copied = 0;
   std::vector<double> times = {};  ///< microseconds a part, one entry a batch

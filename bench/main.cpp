@@ -69,7 +69,7 @@ std::pair<CLI::App&, BenchOptions&> add_bench(CLI::App& program, Action& action,
 constexpr const char* kScalingFigures =
     R"(Figures, one thread for each queue:
   calls_per_s                of all queues together
-  linear_calls_per_s         one queue, times the queues (stage gpus: as many queues on one GPU,
+  linear_calls_per_s         one queue, times the queues (stage gpus: the same number on one GPU,
                              times the GPUs)
   empty_kernels_calls_per_s  kernels that do nothing, from the same threads on the same queues, with
                              the blocks, threads, shared memory and bytes of parameters of the
@@ -112,18 +112,18 @@ void add_path_options(std::pair<CLI::App&, BenchOptions&> bench) {
   CLI::Option* const batch =
       command
           .add_option("--batch", options.batch,
-                      "Events of a call: each event so many times, as graphs side by side")
+                      "Events of a call: each event this number of times, as graphs side by side")
           ->check(CLI::Range(std::size_t{1}, kMost))
           ->capture_default_str();
   CLI::Option* const rows =
       command.add_option("--rows", options.rows, "Rows of a call, with --of rows")
           ->check(CLI::Range(std::size_t{0}, kMost))
           ->capture_default_str();
-  command.add_option("--threads", options.threads, "Threads, each with columns of its own")
+  command.add_option("--threads", options.threads, "Threads, each with its own columns")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command.add_option("--onnxruntime", options.onnxruntime,
-                     "On the CPU, also by this libonnxruntime.so: MODEL.onnx beside the first "
+                     "On the CPU, also by this libonnxruntime.so: MODEL.onnx next to the first "
                      "MODEL, with rows packed for it");
   command.parse_complete_callback([=, &options = options] {
     const bool of_rows = options.of == "rows";
@@ -153,7 +153,7 @@ void add_track_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
   command
       .add_option("--edge-room", options.edge_room,
-                  "Also with a fixed capacity of edges: so many times those of the largest event")
+                  "Also with a fixed capacity of edges: a multiple of those of the largest event")
       ->check(cli::number_between(1, 100));
 }
 
@@ -197,7 +197,7 @@ void add_forest_options(std::pair<CLI::App&, BenchOptions&> bench) {
   command.add_option("MODEL", options.inputs, "Tree files of XGBoost or LightGBM")->required();
   command
       .add_option("--features", options.features,
-                  "Rows of float32, packed, as many columns as the models have")
+                  "Rows of float32, packed, with the columns of the models")
       ->required();
   command.add_option("--rows", options.rows, "Rows of a call")
       ->check(CLI::Range(std::size_t{1}, kMost))
@@ -240,9 +240,10 @@ void add_latency_options(std::pair<CLI::App&, BenchOptions&> bench) {
 void add_pipeline_options(std::pair<CLI::App&, BenchOptions&> bench) {
   auto& [command, options] = bench;
   options.inputs.clear();
-  command.add_option("INPUT", options.inputs,
-                     "Instead: time to read the events of these Parquet and Arrow files, beside "
-                     "Arrow's own reader");
+  command.add_option(
+      "INPUT", options.inputs,
+      "Instead: time to read the events of these Parquet and Arrow files, compared with "
+      "Arrow's own reader");
   command.add_option(
       "--packages", options.packages,
       "Instead: small events in calls of their own and gathered, with the model in this "
@@ -290,14 +291,15 @@ void add_commands(CLI::App& program, Action& action, const std::string& command_
   const auto add = [&](const std::string& name, const std::string& help, Suite suite) {
     return add_bench(program, action, command_line, name, help, suite);
   };
-  add_path_options(add(
-      "path", "Packing, on the host and on the device, beside columns where they lie", bench_path));
+  add_path_options(add("path",
+                       "Packing, on the host and on the device, against columns where they lie",
+                       bench_path));
   add_event_options(
       add("accuracy", "Scores on CPU and GPU against a float64 evaluation", bench_accuracy));
   add_track_options(add(
       "track", "Events per second on a GPU: graph on the host, or all on the device", bench_track));
   add_binding_options(add(
-      "binding", "Tensors over columns beside the bare library call and packing", bench_binding));
+      "binding", "Tensors over columns against the bare library call and packing", bench_binding));
   add_package_options(
       add("forward", "Calls of models: packed, TorchScript, packages", bench_forward),
       {1, 16, 1'000, 16'384, 1'000'000},
@@ -307,14 +309,14 @@ void add_commands(CLI::App& program, Action& action, const std::string& command_
   scaling.first.footer(kScalingFigures);
   add_package_options(scaling, {16, 1'000, 16'384}, {"generate:1:77:50", "generate:1:77:475"}, 5);
   add_forest_options(
-      add("forest", "Decision trees on columns beside other libraries", bench_forest));
+      add("forest", "Decision trees on columns against other libraries", bench_forest));
   add_latency_options(
       add("latency", "One event after another: median, tail and jitter", bench_latency));
   add_pipeline_options(add("pipeline",
                            "Module graphs: cost of the scheduler, and ways to wait for a GPU",
                            bench_pipeline));
   add_service_options(
-      add("service", "Models of servers beside other clients of the same servers", bench_service));
+      add("service", "Models of servers against other clients of the same servers", bench_service));
   add_describe_forward_command(program, action);
 }
 

@@ -63,7 +63,7 @@ void store_number(std::byte* place, DType dtype, std::size_t indices, events::Ra
   }
 }
 
-/// Of each input collection: `rows` of the first one, three times as many of the next one, then five times, …
+/// Of each input collection: `rows` of the first one, three times this number of the next one, then five times, …
 std::vector<std::size_t> rows_of_collections(const package::ModelDescription& model,
                                              std::size_t rows) {
   std::vector<std::size_t> all;

@@ -20,7 +20,7 @@ namespace tensoa::cli {
 class GeneratedColumns {
  public:
   /// @param model of a package
-  /// @param rows of the first input collection; the next one has three times as many, then five times, …
+  /// @param rows of the first input collection; the next one has three times this number, then five times, …
   /// @param offset the columns begin at this row of their collections
   /// @param seed of what is in the outputs before, so that two that were not written differ
   /// @param event another one has other inputs
@@ -42,7 +42,7 @@ class GeneratedColumns {
   std::vector<double> output(std::size_t i) const;
 
   /// The block of which something changed though it must not: an input, or what lies before, between
-  /// and behind the rows of an output. Empty where there is none. Waits for the queue.
+  /// and behind the rows of an output. Empty where no block changed. Waits for the queue.
   std::string changed() const;
 
  private:

@@ -15,7 +15,7 @@
 #include "tensoa/engine/model_metadata.hpp"
 
 /// @file
-/// The examples that `python -m tensoa.models export` writes beside the packages: inputs, and what the
+/// The examples that `python -m tensoa.models export` writes next to the packages: inputs, and what the
 /// network gives for them in float64.
 
 namespace tensoa::models {

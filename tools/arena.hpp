@@ -14,7 +14,7 @@ namespace tensoa::tools {
 /// Runs `function` in an arena of oneTBB with `threads` threads, the calling one among them.
 template <class Function>
 auto in_arena(int threads, const Function& function) {
-  // Without this oneTBB starts at most as many threads as there are cores, and prints a warning.
+  // Without this oneTBB starts at most one thread for each core, and prints a warning.
   const int most = std::max(threads, tbb::info::default_concurrency());
   const tbb::global_control enough(tbb::global_control::max_allowed_parallelism,
                                    static_cast<std::size_t>(most));

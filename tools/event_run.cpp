@@ -92,7 +92,8 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
       "the same answers again where programs differ in the last place (CPU and GPU)");
   command.add_option(
       "--edge-capacity", call.edge_capacity,
-      "On a GPU: room for so many edges, so that nothing waits for their number; for networks that "
+      "On a GPU: room for this number of edges, so that nothing waits for their number; for "
+      "networks that "
       "pass messages along edges, without means or norms over all of them. An event with more is "
       "done twice");
   command.add_option("--cut", call.min_score, cut)->capture_default_str();

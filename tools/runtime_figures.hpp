@@ -29,8 +29,8 @@ struct RuntimeFigures {
 };
 
 /// Loads the model and runs it twice: to warm it up, and to measure. The package's columns, or those of
-/// the binding, are filled with made-up numbers (cli::GeneratedColumns); an output collection has as many
-/// rows as the input collection of the same place. An edge scorer runs on one generated event.
+/// the binding, are filled with made-up numbers (cli::GeneratedColumns); an output collection has the
+/// number of rows of the input collection at the same place. An edge scorer runs on one generated event.
 /// @throws as Model; InputError for a binding that cannot be read
 /// @param options of the model
 RuntimeFigures runtime_figures(const std::string& file, const ModelOptions& options,

@@ -41,7 +41,7 @@ struct TrackSummary : TrackFigures, RunSummary {
   std::size_t edge_capacity = 0;
 };
 
-/// The object of `--json`; what needs truth is null where there is none.
+/// The object of `--json`; figures that need truth are null without it.
 nlohmann::json to_json(const TrackSummary& summary);
 
 /// The table at the end of a run, for people.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The models of models/ on the CPU: the package beside the TorchScript file, on the same columns. Rows, or for the graph
+// The models of models/ on the CPU: the package against the TorchScript file, on the same columns. Rows, or for the graph
 // network examples of 15, 131 and 748 clusters.
 
 #include <benchmark/benchmark.h>

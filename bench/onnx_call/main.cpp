@@ -29,7 +29,7 @@ using namespace tensoa;
 constexpr int kRounds = 401;
 constexpr double kRoundUs = 2000;
 
-/// A tensor [rows, columns] over memory of its own.
+/// A tensor [rows, columns] over its own memory.
 struct Memory {
   Memory(std::int64_t rows, std::int64_t columns, bool is_row_major)
       : numbers(static_cast<std::size_t>(rows * columns), 0.5F) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Our packages beside ONNX Runtime and SOFIE on the CPU, calls of one thread and of all: what run.py calls.
+// Our packages against ONNX Runtime and SOFIE on the CPU, calls of one thread and of all: what run.py calls.
 //     compare ONNXRUNTIME_LIBRARY PEERS_FOLDER PACKAGES_FOLDER RESULT.json [INPUT...]
 
 #include <fmt/core.h>
@@ -43,7 +43,7 @@ constexpr int kTurnsOfNetwork = 30;
 /// Of the perceptron: fewer where a call takes long.
 constexpr int turns_of(std::size_t n) { return n <= 1000 ? 200 : n <= 100'000 ? 30 : 7; }
 
-/// One thread, and as many as there are cores.
+/// One thread, and one for each core.
 std::vector<std::size_t> numbers_of_threads() {
   const std::size_t cores = std::thread::hardware_concurrency();
   return cores > 1 ? std::vector<std::size_t>{1, cores} : std::vector<std::size_t>{1};

@@ -34,7 +34,7 @@ Contender onnxruntime_packed(const std::string& library, const std::filesystem::
 
 /// Runs all contenders in turns and adds a row for each; the ratios are over the fastest peer of this run. Times are processor
 /// time of the process, so that other processes do not count; of several threads that call at the same time, for each call.
-/// @param threads the same contenders, over memory of its own, for each thread
+/// @param threads the same contenders, over separate memory, for each thread
 /// @param truth column after column: what the errors are counted from
 void measure(std::vector<bench::ResultRow>& rows, const char* model, std::size_t n,
              const std::vector<std::vector<Contender>>& threads, const std::vector<double>& truth,

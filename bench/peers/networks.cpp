@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packages made of ONNX files beside ONNX Runtime on these files, on one thread of the CPU: what networks.py calls.
+// Packages made of ONNX files against ONNX Runtime on these files, on one thread of the CPU: what networks.py calls.
 //     compare_networks describe FOLDER                                           FOLDER/NAME.json: the columns of each network
 //     compare_networks run ONNXRUNTIME_LIBRARY FOLDER RESULT.json [INPUT...]     FOLDER/NAME.onnx and FOLDER/NAME.pt2
 
@@ -82,7 +82,7 @@ class RowCase {
   PortableCollection<Out> out_;
 };
 
-/// The package of a network beside ONNX Runtime, whose answers the errors are counted from.
+/// Compares the package of a network with ONNX Runtime, whose answers are the reference for errors.
 class Comparison {
  public:
   Comparison(std::string onnxruntime, std::filesystem::path folder)

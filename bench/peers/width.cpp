@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One model as packages, TorchScript and ONNX file beside each other, on one thread of the CPU or a GPU: what bench/width.py calls.
+// One model as packages, TorchScript and ONNX file in comparison, on one thread of the CPU or a GPU: what bench/width.py calls.
 //     compare_width DEVICE ONNXRUNTIME_LIBRARY FOLDER ROWS... > RESULT.json
-// ROWS: of the first collection (of the next one three times as many, then five times), or of all: 8:672:1.
+// ROWS: of the first collection (of the next one three times this number, then five times), or of all: 8:672:1.
 // FOLDER: ours.pt2, whose columns are bound; inputs_ROWS.bin, the planes of its input blocks; and of the others
 // those that are there: just_in_time.pt2, inductor.pt2, model.pt, and on a CPU model.onnx. One that cannot be loaded or
 // called is left out, and "notes" says why. What each model gives is written to answers_NAME_ROWS.bin: the planes of the

@@ -3,7 +3,7 @@
 //
 // cpp_call PACKAGE ROWS [CALLS]: nanoseconds of a planned call on columns that each have memory of their own, as run.py has
 // them in Python. Median of 101 rounds.
-// cpp_call PACKAGE ROWS threads THREADS: calls a second of one model that several threads call, each on columns of its own.
+// cpp_call PACKAGE ROWS threads THREADS: calls a second of one model that several threads call, each on its own columns.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -198,7 +198,7 @@ class ModelBench {
   void measure_calls(std::vector<ResultRow>& rows, std::size_t n) {
     if (n > features_.size) {
       throw ConfigError("--rows " + std::to_string(n) + ": got " + std::to_string(features_.size) +
-                        " rows in " + options_.features + ", expected at least as many");
+                        " rows in " + options_.features + ", expected at least that number");
     }
     constexpr double kShortest = 1000;           // us, of a batch
     constexpr double kShortestOfThreads = 5000;  // which are started for each
@@ -371,7 +371,7 @@ class ModelBench {
     return row;
   }
 
-  /// Our margins on the GPU beside ours on the CPU, which are those of XGBoost; and those of XGBoost on the GPU.
+  /// Compares our margins on the GPU, and those of XGBoost there, with ours on the CPU, which are those of XGBoost.
   void compare_gpu_answers(std::vector<ResultRow>& rows, std::size_t first, std::size_t n,
                            OursOnGpu& ours, const std::optional<peers::GpuTreePeer>& peer) {
     ours_.run(0, n);
@@ -397,7 +397,7 @@ class ModelBench {
     rows.back().more["rows_compared"] = n;
   }
 
-  /// Our calls of n rows beside what the peers answer for the same rows.
+  /// Compares our calls of n rows with the answers of the peers for the same rows.
   void compare_answers(std::vector<ResultRow>& rows, std::size_t first, std::size_t n) {
     std::vector<Difference> differences(peers_.size());
     Walk walk(n, features_.size);

@@ -236,7 +236,7 @@ void measure_gpu(std::vector<ResultRow>& rows, const BenchOptions& options, cons
   measure("cpu_4ms_gpu_4ms", {.modules = 1, .cpu = 4ms, .gpu = 4ms, .devices = {device}}, 2);
 }
 
-/// One GPU and all from it on, in turns, with as many events in flight on each.
+/// One GPU and all from it on, in turns, with the same number of events in flight on each.
 void measure_gpus(std::vector<ResultRow>& rows, const BenchOptions& options, const BusyLoop& loop,
                   Device device) {
   const BusyKernel kernel;

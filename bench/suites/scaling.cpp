@@ -48,14 +48,14 @@ constexpr std::size_t kMostRows = 2'000'000;  // of a call that fills a GPU
 constexpr std::size_t kCallsOfQueue = 4;      // in a graph of the calls of all queues
 constexpr double kFaster = 1.03;              // than a smaller call: it was not full yet
 
-/// What one host thread does: one call on a queue of its own, over and over.
+/// The work of one host thread: one call on its own queue, repeated.
 struct Lane {
   Queue queue;
   std::function<void()> call;
 };
 using Lanes = std::vector<const Lane*>;
 
-/// A lane with columns of its own. @param what the columns are made of, but for the queue
+/// A lane with its own columns. @param what the columns are made of, but for the queue
 /// @param keep as long as the lane
 template <class Case, class... What>
 Lane lane_of(const Model<>& model, const Queue& on, std::shared_ptr<const void> keep,
@@ -78,7 +78,7 @@ Lane lane_of(const Model<>& model, const Queue& on, std::shared_ptr<const void> 
           }};
 }
 
-/// A model on columns of one size, or of `parts` times that size: as many inputs, one after another.
+/// A model on columns of one size, or of `parts` times that size: `parts` inputs, one after another.
 struct Subject {
   std::string model;
   std::size_t n;
@@ -119,7 +119,7 @@ struct Graph {
   PortableCollection<track::Edge> edges;
 };
 
-/// Calls per second of all lanes together, each in a thread of its own: from a common start until
+/// Calls per second of all lanes together, each in a separate thread: from a common start until
 /// the queues are empty again. The device of its queue is current in each thread.
 double rate_of(const Lanes& lanes, Seconds window) {
   std::atomic<bool> is_over{false};
@@ -183,7 +183,7 @@ void fill_gpu(OfGpu& gpu, const Subject& subject, const Model<>& model, const Qu
   }
 }
 
-/// The calls of as many queues as there will be, side by side in one graph that one thread enqueues: the
+/// The calls of the largest number of queues, side by side in one graph that one thread enqueues: the
 /// GPU at the same work without the host.
 double graph_rate_of(const Subject& subject, const Model<>& model, Device device, int repeats) {
   std::vector<Lane> lanes;
@@ -208,7 +208,7 @@ double graph_rate_of(const Subject& subject, const Model<>& model, Device device
   return static_cast<double>(kMostQueues * kCallsOfQueue) * median_rate_of(all, repeats);
 }
 
-/// With a model of its own, which goes with the memory that its largest call took.
+/// With a separate model, which is freed with the memory that its largest call took.
 OfGpu gpu_without_host(const Subject& subject, const std::filesystem::path& file, Device device,
                        int repeats) {
   const Model<> model(file);
@@ -231,7 +231,7 @@ class MemoryInUse {
  public:
   explicit MemoryInUse(std::size_t gpus) : gpus_(gpus) {}
 
-  /// Allocates nothing. @param devices as many as there are GPUs, or the CPU
+  /// Allocates nothing. @param devices all GPUs, or the CPU
   void read(const std::vector<Device>& devices) {
     for (std::size_t i = 0; i < gpus_.size(); ++i) gpus_[i] = memory_used(devices[i]);
     std::size_t all = 0;
@@ -333,8 +333,8 @@ class Scaling {
     rows.push_back(row);
   }
 
-  /// What kEvents calls on each device take, after the same threads have made as many before; on GPUs
-  /// several times as many, so that the driver, too, has what it takes once.
+  /// The memory of kEvents calls on each device, after the same threads have made the same number before; on GPUs
+  /// a multiple of it, so that the driver, too, has its one-time memory.
   void measure_growth(std::vector<ResultRow>& rows) const {
     const std::size_t queues = std::min(lanes_[0].size(), std::ranges::max(kQueuesPerGpu));
     const Lanes lanes = first(lanes_, devices_.size(), queues);
@@ -435,7 +435,7 @@ class Scaling {
     return row;
   }
 
-  /// Of so many queues on each of so many devices. `fewest_queues` on the first device, which linear
+  /// Of `queues` queues on each of `devices` devices. `fewest_queues` on the first device, which linear
   /// is reckoned from, and the empty kernels run in turns with it.
   ResultRow race_of(const std::string& stage, std::size_t devices, std::size_t queues,
                     std::size_t fewest_queues, int repeats) const {

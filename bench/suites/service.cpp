@@ -174,7 +174,7 @@ std::vector<std::unique_ptr<C>> calls_of(const Model<>& model, std::size_t count
   return calls;
 }
 
-/// Submits `calls` calls; each uses the columns of a slot of its own.
+/// Submits `calls` calls; each uses the columns of a separate slot.
 template <class Slots>
 void keep_in_flight(const Model<>& model, const Queue& queue, const Slots& slots,
                     std::size_t calls) {

@@ -203,7 +203,7 @@ ResultRow row_of(const ResultRow& base, const Variant& variant, const std::strin
   return row;
 }
 
-/// All ways beside each other on one GPU.
+/// Compares all ways on one GPU.
 void append_totals(std::vector<ResultRow>& rows, const ResultRow& base, const Model<>& model,
                    Device device, const track::EventSource& source, const std::vector<Way>& ways,
                    int threads, int repeats) {
@@ -222,7 +222,7 @@ void append_totals(std::vector<ResultRow>& rows, const ResultRow& base, const Mo
   set_ratios(rows, first);
 }
 
-/// One way on 1, 2, 4 and 8 GPUs, beside as many times one GPU.
+/// One way on 1, 2, 4 and 8 GPUs, against that multiple of one GPU.
 void append_gpus(std::vector<ResultRow>& rows, const ResultRow& base, const Model<>& model,
                  std::span<const Device> devices, const track::EventSource& source, const Way& way,
                  int threads, int repeats) {

@@ -96,7 +96,7 @@ typedef struct tensoa_column_info {
   const char* block; /**< the argument or result that it is in; likewise */
   tensoa_dtype dtype;
   int32_t is_scalar; /**< has one element for all rows of its collection */
-  /** Columns of one collection have as many rows as each other. -1: always `rows` rows. */
+  /** Columns of one collection have the same number of rows. -1: always `rows` rows. */
   int32_t collection;
   int64_t rows;
 } tensoa_column_info;
@@ -135,7 +135,7 @@ void tensoa_free_queue(tensoa_queue* queue);
 
 /** Makes a call: what a thread needs to run a model on a queue. Its memory grows with the largest
  * number of rows, and stays.
- * @param queue that may be freed before; NULL: one of its own
+ * @param queue that may be freed before; NULL: the call's own queue
  * @param call set to a handle, which tensoa_free_call() frees, before its model */
 tensoa_status tensoa_new_call(const tensoa_model* model, const tensoa_queue* queue, tensoa_call** call);
 

@@ -8,7 +8,7 @@
 #include <cuda/version>
 
 // cub::DeviceMergeSort may begin its merges before the memory that they read is written: rare illegal
-// accesses where several streams sort at once (https://github.com/NVIDIA/cccl/issues/5297). Programmatic
+// accesses where several streams sort at the same time (https://github.com/NVIDIA/cccl/issues/5297). Programmatic
 // dependent launches are what makes them begin; without these each kernel waits for the one before.
 #if CCCL_VERSION < 3001000
 #include <cuda/std/__cccl/cuda_capabilities.h>
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kBlock) run_warps(std::size_t n, Functor funct
   if (i < n) functor(WarpTeam(), i);  // the same for all lanes
 }
 
-/// Up to so many rows one kernel sorts or sums faster than the several of CUB.
+/// Up to this number of rows one kernel sorts or sums faster than the several of CUB.
 constexpr std::size_t kFew = 8192;
 
 /// Each row to the place that is the number of rows before it: n² comparisons. A block has a row for

@@ -26,7 +26,7 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   return number;
 }
 
-// The names of the last `depth` folders of a file, "run1_"; nothing where it has not as many.
+// The names of the last `depth` folders of a file, "run1_"; nothing where it has fewer.
 std::optional<std::string> last_folders(const fs::path& file, std::size_t depth) {
   std::string names;
   fs::path folder = fs::absolute(file).lexically_normal().parent_path();

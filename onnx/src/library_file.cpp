@@ -37,7 +37,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The runtime in a folder; wheels have it with its version behind its name. Empty where there is none.
+/// The runtime in a folder; wheels have it with its version behind its name. Empty where the folder has none.
 fs::path library_in(const fs::path& folder) {
   fs::path best;
   std::error_code failure;

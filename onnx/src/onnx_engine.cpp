@@ -513,7 +513,7 @@ class OnnxEngine final : public Engine {
     return owned;
   }
 
-  /// A failure may come of memory with other sizes than a result has: then the model runs in memory of its own, and the
+  /// A failure may come of memory with other sizes than a result has: then the model runs in its own memory, and the
   /// results say it.
   [[noreturn]] void say_why(const Runtime& ort, OrtStatus* status, const Binding& binding,
                             const PreparedBlocks& plan, Workspace& work,

@@ -150,7 +150,7 @@ TEST_P(Framework, IsCalledBackWhenTheAnswerIsThere) {
 
   // [when_done]
   const auto produce = [&] {
-    queue.wait();  // at once; throws where the work failed
+    queue.wait();  // immediately; throws where the work failed
     result = host.const_view().m[99];
   };
   model.forward(queue, plan);

@@ -86,7 +86,7 @@ TEST(DeviceGuard, IsNotNeededByOurOwnCallsWhichLeaveTheCurrentDeviceAlone) {
   }
 }
 
-/// A new thread's current device is the first one, which another library may use. In a process of its own.
+/// A new thread's current device is the first one, which another library may use. In a separate process.
 TEST(DeviceGuardDeathTest, AndCallsOnASecondDeviceMakeNoContextOnTheFirst) {
   if (device_count(DeviceKind::kCuda) < 2) GTEST_SKIP() << "no two CUDA devices";
   GTEST_FLAG_SET(death_test_style, "threadsafe");

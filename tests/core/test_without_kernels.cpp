@@ -30,7 +30,7 @@ TensorView matrix(void* data, DType dtype, std::int64_t row, std::int64_t column
           .stride_of_dim = {row, column}};
 }
 
-/// Six numbers on a GPU, and room for as many.
+/// Six numbers on a GPU, and room for six more.
 class WithoutKernels : public testing::Test {
  protected:
   WithoutKernels() {

@@ -64,7 +64,7 @@ struct Track {
 
 template <template <class> class F>
 struct Collision {
-  F<Block<Hit>> hits;  // each of its own length
+  F<Block<Hit>> hits;  // each with its own length
   F<Block<Edge>> edges;
   F<Block<Track>> tracks;
 };

@@ -282,7 +282,7 @@ TEST_F(ModelTest, RefusesTensorsOfTheCallersOwnThatAreNone) {
   EXPECT_TRUE(FakeEngines::get().calls.empty());
 }
 
-/// Blocks of all forms, and what must not pass of each. An engine reads as many elements as one tensor
+/// Blocks of all forms, and faults of each that must be refused. An engine reads the number of elements that one tensor
 /// of a block says, from memory that another describes.
 class OwnTensors : public ModelTest {
  protected:

@@ -148,7 +148,7 @@ TEST_F(LivePlan, IsRefusedWhenAnotherCollectionIsMovedIntoItsOwn) {
 
 TEST_F(LivePlan, IsRefusedWhenACollectionWasResizedUntilItIsRebound) {
   const auto before = points_->view();
-  points_->resize(10);  // as many as there were
+  points_->resize(10);  // the same number as before
   EXPECT_EQ(model_.forward(queue_, plan_).bytes_out, 2U);
   test::FakeEngines::get().calls.clear();
   points_->resize(5);

@@ -302,7 +302,7 @@ TEST_P(VerifiedRun, AFailureOfTheEngineIsWhatItWas) {
   std::exit(0);
 }
 
-// Each in a process of its own: the environment is read once.
+// Each in a separate process: the environment is read once.
 TEST(VerifyConst, IsTurnedOnByTheEnvironment) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_rogue_model("1"), testing::ExitedWithCode(3),

@@ -69,7 +69,7 @@ struct Matrix {
   std::vector<double> values;
 };
 
-/// Margins of `ensemble` are those of the framework, bit for bit: of NAME.rows beside NAME.json those in NAME.margins.
+/// Margins of `ensemble` are those of the framework, bit for bit: for the rows NAME.rows of NAME.json those in NAME.margins.
 inline void expect_margins(const forest::Ensemble& ensemble, std::filesystem::path model,
                            const std::string& margins_ending = ".margins") {
   const Matrix rows(model.replace_extension(".rows"));

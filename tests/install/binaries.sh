@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `make dist` made, on a machine of its own: a folder that debootstrap fills with Debian and its compilers. The tarball and the
+# What `make dist` made, on a clean machine: a folder that debootstrap fills with Debian and its compilers. The tarball and the
 # package of Debian: programs of C, C++ and Fortran are built there by the commands of the pages, and run. Without root or debootstrap it
 # says so in one line and ends with 0.
 #

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The wheel of `make wheel` on a machine of its own: a folder that debootstrap fills with Debian and its Python, without compiler and
+# The wheel of `make wheel` on a clean machine: a folder that debootstrap fills with Debian and its Python, without compiler and
 # torch. There: trees with nothing but the wheel and NumPy; a module and a Parquet file of one's own to answers, in three commands; the
 # code of docs/python.md. Downloads two gigabytes. Without root or debootstrap it says so in one line and ends with 0.
 #

@@ -72,7 +72,7 @@ TEST(Select, RefusesWhatIsNotThere) {
   EXPECT_THROW(select(tensor, 1, -1), BindingError);
 }
 
-/// Each column bound to a block of its own.
+/// Each column bound to a separate block.
 template <template <template <class> class> class Layout>
 std::vector<TensorView> tensors_of(const View<Layout>& view) {
   SoAMetadata<Layout> blocks(view.size());

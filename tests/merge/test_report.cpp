@@ -47,7 +47,7 @@ TEST(ReportPage, HasTheFirstEventsAndTheFiguresOfAll) {
   EXPECT_EQ(data["events"][1]["name"], "</script><b>");
   EXPECT_EQ(data["events"][2]["clusters"], 0);
   EXPECT_EQ(data["events"][0]["clusters"], events[0].clusters.size());
-  // base64 of so many floats
+  // base64 of one float for each cluster
   const std::size_t bytes = 4 * events[0].clusters.size();
   EXPECT_EQ(data["events"][0]["x"].get<std::string>().size(), (bytes + 2) / 3 * 4);
 }

@@ -24,7 +24,7 @@ inline std::string onnx_file(const std::string& name) {
 /// How the elements of a tensor lie.
 enum class Lying { kRowMajor, kColumns };
 
-/// A tensor with memory of its own, between bytes that no call may write.
+/// A tensor with its own memory, between bytes that no call may write.
 class Tensor {
  public:
   static constexpr std::byte kPoison{0xA5};

@@ -179,7 +179,7 @@ TEST_F(FusedCpu, OneWorkspaceForEachThread) {
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < 16; ++i) {
     threads.emplace_back([&, i] {
-      const AotModel own(fused_package("fused"));  // a load of its own for every other thread
+      const AotModel own(fused_package("fused"));  // a separate load for every other thread
       const AotModel& model = i % 2 == 0 ? shared : own;
       for (std::size_t call = 0; call < 50; ++call) {
         const std::size_t rows = 1 + 97 * ((i + call) % 7);

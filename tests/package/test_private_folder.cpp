@@ -266,7 +266,7 @@ TEST_F(PrivateFolderTest, WhereNoFileCanBeWrittenNothingStays) {
   EXPECT_THAT(packages(), IsEmpty());
 }
 
-// ---- many at once
+// ---- many at the same time
 
 void make_some() {
   for (int repeat = 0; repeat < 20; ++repeat) {

@@ -103,7 +103,7 @@ struct FakeServer::Running {
 FakeServer::FakeServer(Handler handler, const std::string& address, const std::string& certificate,
                        const std::string& key, Admit admit)
     : running_(std::make_unique<Running>(std::move(handler), std::move(admit))) {
-  static const bool kStarted = (grpc_init(), true);  // kept: gRPC stops in a thread of its own
+  static const bool kStarted = (grpc_init(), true);  // kept: gRPC stops in a separate thread
   static_cast<void>(kStarted);
   grpc::ServerBuilder builder;
   int port = 0;

@@ -12,7 +12,7 @@
 
 namespace tensoa::test {
 
-/// A TCP server on a free port of 127.0.0.1 that speaks whatever its function does, with each client in a thread of its own.
+/// A TCP server on a free port of 127.0.0.1 that runs its function for each client, in a separate thread.
 class TcpServer {
  public:
   /// @param serve of a connected socket, which is closed after it; returns soon after the socket was shut down

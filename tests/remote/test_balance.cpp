@@ -28,7 +28,7 @@ using remote::Transport;
 /// A server of the simulation.
 struct Simulated {
   double seconds = 1;      ///< of a call
-  bool is_serial = false;  ///< one call after another; else all at once
+  bool is_serial = false;  ///< one call after another; else all at the same time
 };
 
 /// The share of each server of 10 000 calls, of which `in_flight` are open at any time: the next begins when one ends.

@@ -23,7 +23,7 @@
 namespace tensoa {
 namespace {
 
-/// The port of the other end, 0 where there is none.
+/// The port of the other end, 0 where it has no port.
 std::uint16_t port_of_peer(int socket) {
   sockaddr_storage peer{};
   socklen_t size = sizeof(peer);

@@ -141,7 +141,7 @@ class Server {
   /// Runs whatever version it has, as servers do that do not know versions. Of Kind::kPython.
   void ignore_versions() { ignores_versions_ = true; }
 
-  /// Answers no question which model it has, until the end of the test, but so many more.
+  /// Answers `answers` more questions which model it has, then none until the end of the test.
   void stall(int answers = 0) {
     const std::lock_guard lock(mutex_);
     answers_left_ = answers;

@@ -89,8 +89,8 @@ class SharingServer {
   std::atomic<int> by_wire = 0;
   std::atomic<bool> forgets = false;         ///< registers, and then does not know it
   std::atomic<bool> leaves_raw_out = false;  ///< instead of an empty entry
-  std::atomic<int> full = 0;                 ///< so many calls are not taken
-  std::atomic<int> late = 0;                 ///< so many calls are answered after let_go()
+  std::atomic<int> full = 0;                 ///< calls that are not accepted
+  std::atomic<int> late = 0;                 ///< calls that are answered after let_go()
   remote::CallStatus refusal = {};
 
   /// Waits until the late answers are written.

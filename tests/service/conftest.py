@@ -16,7 +16,7 @@ import python_model
 from testbench import KserveServer, Triton, write_repository
 
 DTYPES = {"FP32": "f4", "FP64": "f8", "INT32": "i4", "INT64": "i8", "BOOL": "?"}
-# A connection of its own: gRPC lends one to further channels of the same address, also while it dies. And no limits.
+# A new connection: gRPC lends one to further channels of the same address, also while it dies. And no limits.
 CHANNEL = {"use_local_subchannel_pool": 1, "max_send_message_length": -1, "max_receive_message_length": -1}
 CHANNEL_ARGS = [(f"grpc.{name}", value) for name, value in CHANNEL.items()]
 
@@ -34,7 +34,7 @@ def inputs_of(model: models.Model, rows: int = 5) -> dict[str, Any]:
 
 
 def infer(address: str, name: str, arrays: dict[str, Any], seconds: float | None = None, **secured: Any) -> dict[str, Any]:
-    """Calls ModelInfer on a connection of its own and returns the outputs."""
+    """Calls ModelInfer on a new connection and returns the outputs."""
     with contextlib.closing(client.InferenceServerClient(address, channel_args=CHANNEL_ARGS, **secured)) as connection:
         given = []
         for key, array in arrays.items():

@@ -21,7 +21,7 @@ def showers(rows: int, seed: int) -> tuple[Any, Any]:
     """Returns what the layers measured, GeV, float32 [rows, 15], and the true energies, GeV, float32 [rows, 1].
 
     Electromagnetic showers of 1 to 100 GeV: they begin anywhere in the first layers and leak out behind the last one. Each
-    layer has a sampling fluctuation, noise, a calibration of its own, and saturates.
+    layer has a sampling fluctuation, noise, its own calibration, and saturates.
     """
     draw = np.random.default_rng(seed)
     energy = np.exp(draw.uniform(0, np.log(100), (rows, 1)))

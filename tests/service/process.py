@@ -79,7 +79,7 @@ def start_guard(group: int, shared_memory: str = "", folder: str | Path = "") ->
 
 
 class Process:
-    """A program with a log file, in a process group of its own; a context manager that starts it and stops it.
+    """A program with a log file, in a separate process group; a context manager that starts it and stops it.
 
     A class derived from it sets `command`, `env`, and `shared_memory`: the prefix of its names in /dev/shm.
     Files are in `folder`; None: in a temporary one, which is removed when the context ends.

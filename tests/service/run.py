@@ -58,7 +58,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--backend", action="append", default=[], metavar="NAME=LIBRARY", help="one more back-end of Triton")
     parser.add_argument("--servers", type=int, default=1, help="the number of Triton servers")
     parser.add_argument("--explicit", action="store_true", help="Triton loads models by request only")
-    parser.add_argument("--update", action="store_true", help="each Triton has a repository of its own, and looks for changes")
+    parser.add_argument("--update", action="store_true", help="each Triton has its own repository, and looks for changes")
     parser.add_argument("--restricted", action="store_true", help="one more Triton, which refuses shared memory")
     parser.add_argument("--envoy", action="store_true")
     parser.add_argument("--retries", type=int, default=2, help="of Envoy")

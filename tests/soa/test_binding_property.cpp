@@ -45,7 +45,7 @@ bool holds(const std::byte* at, DType dtype, std::uint64_t value) {
   return std::memcmp(at, &value, size_of(dtype)) == 0;
 }
 
-/// An element of a column, as a number of its own for each column, plane and row.
+/// An element of a column: a different number for each column, plane and row.
 std::uint64_t name_of_element(std::size_t field, std::size_t row, std::size_t r, std::size_t c) {
   return ((field * 8 + r) * 8 + c) << 32U | row;
 }

@@ -27,7 +27,7 @@ static_assert(std::is_same_v<decltype(View<Mixed>{}.x[0]), float&>);
 static_assert(std::is_aggregate_v<View<Nested>> && std::is_trivially_copyable_v<View<Nested>>);
 static_assert(std::is_same_v<decltype(ConstView<Nested>{}.fit.begin.x[0]), const float&>);
 
-/// Only the members of the layout itself stand beside the functions of the view.
+/// In addition to its functions a view has only the members of the layout.
 template <template <class> class F>
 struct Extent {
   F<float> size, capacity;

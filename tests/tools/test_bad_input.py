@@ -256,7 +256,7 @@ def test_event_without_hits_gives_an_empty_answer(contents, tmp_path, out, model
 
 
 def test_event_without_hits_in_a_batch(tmp_path, out, model):
-    """Packed, and with truth: still no rows of its own."""
+    """Packed, and with truth: still no rows for it."""
     write(tmp_path / "none-hits.csv.gz", HEADER)
     write(tmp_path / "none-truth.csv.gz", "hit_id,particle_id\n")
     write_event(tmp_path, "some")

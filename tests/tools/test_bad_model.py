@@ -205,7 +205,7 @@ def test_package_that_cannot_be_unpacked_names_the_way_out(tmp_path, out):
 
 
 def test_without_torch_models_that_need_it_are_refused_and_others_run(tmp_path, out):
-    alone = shutil.copy(PROGRAM, tmp_path)  # without libtensoa_torch.so beside it
+    alone = shutil.copy(PROGRAM, tmp_path)  # without libtensoa_torch.so next to it
     for command, model in (("inspect", save(Close(), tmp_path / "m.pt")), ("check", package("mlp-cpu.pt2"))):
         done = subprocess.run([alone, command, model], capture_output=True, text=True)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1

@@ -217,7 +217,7 @@ def test_help_and_version_are_no_errors():
 
 
 def test_without_a_model_the_way_to_one_is_named(out, tmp_path):
-    """The default lies beside the program: first the TorchScript file, else the package."""
+    """The default lies next to the program: first the TorchScript file, else the package."""
     program = tmp_path / "tensoa"
     shutil.copy(PROGRAM, program)
     run = [program, "track", ONE_EVENT]

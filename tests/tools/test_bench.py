@@ -24,7 +24,7 @@ TIMES = {"median_us": float, "min_us": float, "max_us": float}
 
 
 def bench(out, name, *arguments, device="cpu"):
-    """The rows of the file; what stands beside them is checked."""
+    """The rows of the file; the rest of the file is checked."""
     path = out / "bench.json"
     arguments = [str(argument) for argument in (*arguments, "--device", device)]
     succeed(name, *arguments, "--json", path)
@@ -384,7 +384,7 @@ def test_tensors_of_torch_need_a_library_that_can_be_loaded(tmp_path):
 
 
 def test_the_program_that_is_installed_carries_no_benchmarks():
-    """Nor does the library of torch beside it."""
+    """Nor does the library of torch next to it."""
     conftest.refuse("bench", "path", says=['"bench" is unknown'])
     assert b"tensoa5bench" in BENCH.read_bytes()
     for file in (conftest.PROGRAM, *conftest.PROGRAM.parent.glob("libtensoa_torch.so")):

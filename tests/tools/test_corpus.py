@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""bench/corpus: published files through one command, beside their own runtimes, and the page of what was found."""
+"""bench/corpus: published files through one command, compared with their own runtimes, and the page of what was found."""
 
 import json
 import os

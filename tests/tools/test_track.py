@@ -453,7 +453,7 @@ def test_stages_and_wall_clock_are_told_apart(tmp_path, out, model):
 
 
 def interrupted(signal_number, action, out, model, then=()):
-    """(exit status, stderr) of a run to which a signal is sent once its first events are written, and others at once."""
+    """(exit status, stderr) of a run to which a signal is sent once its first events are written, and others immediately."""
     command = [PROGRAM, "track", "generate:100000:1:200", "--model", model, *map(str, outputs(out))]
     options = {"stdout": subprocess.DEVNULL, "text": True, "preexec_fn": lambda: signal.signal(signal_number, action)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, **options) as run:

@@ -102,7 +102,7 @@ std::size_t found(const std::vector<Assigned>& assigned) {
 }
 
 TEST(TrackCounts, NeedsBothMajorities) {
-  // All hits on one track of its own.
+  // All hits are on one found track.
   EXPECT_EQ(found({{7, 0}, {7, 0}, {7, 0}}), 1U);
   // Half of the particle's hits are not more than half.
   EXPECT_EQ(found({{7, 0}, {7, 0}, {7, 1}, {7, 1}}), 0U);

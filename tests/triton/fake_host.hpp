@@ -88,7 +88,7 @@ struct HostFaults {
   std::string failing;           ///< the function that returns an error
   bool gives_no_memory = false;  ///< of outputs
   bool gives_gpu_memory = false;
-  std::size_t output_offset = 0;  ///< outputs begin so many bytes after an aligned address
+  std::size_t output_offset = 0;  ///< bytes from an aligned address to the outputs
   std::uint32_t api_major = 1;
 };
 HostFaults& faults();

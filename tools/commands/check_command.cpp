@@ -81,7 +81,7 @@ struct PlaneComparison {
   std::size_t flips = 0;
   std::size_t unequal = 0;
 
-  /// ||a - b|| / ||b||, where ||b|| is that of as many rows of the largest of the comparisons of this
+  /// ||a - b|| / ||b||, where ||b|| is scaled to these rows from the largest of the comparisons of this
   /// plane: one number alone may be near zero. Of choices the share that is unequal. Infinite where
   /// one number is not finite and the other is.
   double relative = 0;
@@ -311,7 +311,7 @@ std::vector<std::vector<double>> outputs_of(const Side& side, const cli::Generat
   return all;
 }
 
-/// Whether all blocks have as many rows as each other.
+/// Whether all blocks have the same number of rows.
 bool has_one_collection(const package::ModelDescription& model) {
   const auto is_first = [](const package::ArgumentDescription& argument) {
     return argument.collection == std::size_t{0};
@@ -339,7 +339,7 @@ std::string name_of_case(std::size_t rows, std::size_t offset,
   return fmt::format("{} rows from {}{}", rows, offset, numbers == "normal" ? "" : ", " + numbers);
 }
 
-/// A package on one device, beside what it was made to give there.
+/// Compares a package on one device with its recorded results.
 Comparisons compare_recorded(const CheckCall& call, const Side& side) {
   const auto recorded = side.is_package() && !side.description.is_served
                             ? package::recorded_results(call.model, side.queue.device().kind)
@@ -387,7 +387,7 @@ std::vector<std::string> devices_of(const CheckCall& call,
   return devices;
 }
 
-/// A package beside what it was made to give, each of its targets.
+/// Compares each target of a package with the recorded results.
 int check_recorded(const CheckCall& call) {
   Results results(call);
   const ModelOptions options = options_for(call.model, call.servers);

@@ -65,7 +65,7 @@ void require_outside(const fs::path& chart, const fs::path& repository) {
   }
 }
 
-/// Where the back-end `tensoa` is, beside the program or where it was installed.
+/// Where the back-end `tensoa` is, next to the program or where it was installed.
 fs::path backends() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -87,7 +87,8 @@ void print_start(const DeployCall& call, const std::string& config) {
       is_ours ? " --backend-directory=" + (folder.empty() ? "FOLDER" : folder.string()) : "");
   if (is_ours && folder.empty()) {
     fmt::print(
-        "  FOLDER has tensoa/libtriton_tensoa.so, which is not beside this program: `cmake --build "
+        "  FOLDER has tensoa/libtriton_tensoa.so, which is not next to this program: `cmake "
+        "--build "
         "build --target tensoa_triton_backend` builds it (docs/triton.md)\n");
   }
   fmt::print(

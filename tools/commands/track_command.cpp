@@ -123,7 +123,7 @@ void add_track_command(CLI::App& program, Action& action) {
       "--graph", call->graph,
       "Which pairs of hits are candidate edges: rules of tensoa.tracking.graph_rules (JSON); "
       "default: "
-      "MODEL.graph.json beside MODEL.pt or MODEL.pt2, where it is, else cuts that are built in");
+      "MODEL.graph.json next to MODEL.pt or MODEL.pt2, where it is, else cuts that are built in");
   command->add_flag("--graph-on-host", call->graph_on_host,
                     "On a GPU: build the graph and find the tracks on the host, not on the device");
   command

@@ -19,7 +19,7 @@
 namespace tensoa::tools {
 namespace {
 
-/// Rows of the made-up inputs, beside those that were recorded.
+/// Rows of the made-up inputs, in addition to those that were recorded.
 constexpr std::size_t kMadeUp[] = {1, 33, 4097};
 
 /// The bits of all outputs: numbers of 64 bits hold those of every type that columns have, but for integers

@@ -113,7 +113,7 @@ spec:
         emptyDir: { medium: Memory, sizeLimit: {{ .Values.sharedMemory | quote }} }
 )text";
 
-// Without an address of its own the name stands for all servers, so that a client or Envoy can choose one.
+// Without its own address the name stands for all servers, so that a client or Envoy can choose one.
 constexpr const char* kService = R"(apiVersion: v1
 kind: Service
 metadata:

@@ -211,7 +211,7 @@ void require_same_tensors(const TritonModelCall& call, const std::vector<NewFile
   throw InputError(before.string() + ": has other inputs or outputs than " + call.model +
                    ", and Triton has one description of them for the versions " + listed(served) +
                    "; serve this one alone by --version-policy " + std::to_string(call.version) +
-                   ", or give it a --name of its own");
+                   ", or give it a separate --name");
 }
 
 std::vector<NewFile> triton_model(const TritonModelCall& call) {

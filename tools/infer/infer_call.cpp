@@ -28,7 +28,7 @@ std::vector<std::size_t> places_of(const BlockDescription& block) {
   return places;
 }
 
-/// Memory for the planes of a block, each on lines of its own.
+/// Memory for the planes of a block, each on separate cache lines.
 struct PlaneMemory {
   std::size_t pitch;  ///< elements
   std::size_t bytes;

@@ -42,7 +42,7 @@ struct InputSource {
 /// An output block, and how many rows a call gives it.
 struct OutputTarget {
   BlockDescription block;
-  std::optional<std::size_t> collection;  ///< as many as this input collection
+  std::optional<std::size_t> collection;  ///< the rows of this input collection
   std::size_t rows = 0;                   ///< else
 };
 

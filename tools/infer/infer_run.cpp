@@ -288,7 +288,7 @@ class InferRun {
     }
   }
 
-  /// Rows are encoded here, by all threads at once, where none of them needs its number.
+  /// Rows are encoded here, by all threads at the same time, where none of them needs its number.
   InferredPart work(Item& item, InferCaller& caller) const {
     const auto start = Clock::now();
     const double before = caller.seconds();

@@ -62,7 +62,7 @@ struct InferSummary {
   std::string model;
   std::string device;
   std::string output;
-  std::string row_numbers;                     ///< column of the output; empty: there is none
+  std::string row_numbers;                     ///< column of the output; empty: no such column
   std::string unit;                            ///< "rows", "groups" or "lists"
   RowDependence row_dependence;                ///< as far as it was asked for: not for lists
   std::optional<RowDependence::Answer> given;  ///< of --rows

@@ -11,7 +11,7 @@
 namespace tensoa::track::detail {
 
 /// The smallest event that says something: three hits of one straight track from the beam line and
-/// one beside it, so that features and their differences are not all 0.
+/// one next to it, so that features and their differences are not all 0.
 inline Event example_event() {
   struct Point {
     float x, y, z;

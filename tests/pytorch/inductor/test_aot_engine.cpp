@@ -912,7 +912,7 @@ TEST_P(AotEngine, LoadsAndRunsOnSixteenThreadsAtOnce) {
     for (std::size_t i = 0; i < 16; ++i) {
       threads.emplace_back([&, i] {
         const Queue queue(GetParam());
-        const AotModel own(package("mlp"));  // a load of its own for every other thread
+        const AotModel own(package("mlp"));  // a separate load for every other thread
         const AotModel& model = i % 2 == 0 ? shared : own;
         const auto plan = model.plan(mlp_metadata(ins[i].const_view(), outs[i].view()));
         for (int call = 0; call < 5; ++call) model.forward(queue, plan);

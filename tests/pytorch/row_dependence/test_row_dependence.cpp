@@ -120,7 +120,7 @@ TEST(RowsOfPrograms, OfTwoCollectionsAreNeverCalledIndependentWhereOneChangesThe
 
 /// Of TorchScript with x: float32[n, 4].
 RowDependence rows_of_source(const std::string& body) {
-  // Not a TemporaryFolder: libtorch has a remove_all() of its own, which fails.
+  // Not a TemporaryFolder: libtorch has its own remove_all(), which fails.
   const std::string path = testing::TempDir() + "row_dependence.pt";
   test::module_of("\ndef forward(self, x):\n" + body).save(path);
   const RowDependence found = rows_of(path);

@@ -77,7 +77,7 @@ TEST(StreamGuard, SetsTheStreamOfTheCurrentDeviceAndPutsItBack) {
   EXPECT_EQ(stream_of(0), before);
 }
 
-/// In a process of its own.
+/// In a separate process.
 TEST(StreamGuardDeathTest, AndAModelOnASecondDeviceMakeNoContextOnTheFirst) {
   if (device_count(DeviceKind::kCuda) < 2) GTEST_SKIP() << "no two CUDA devices";
   GTEST_FLAG_SET(death_test_style, "threadsafe");

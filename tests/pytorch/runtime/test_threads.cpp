@@ -112,7 +112,7 @@ class Threads : public testing::TestWithParam<Case> {
     return (is_fused ? TENSOA_FUSED_PACKAGES : TENSOA_TEST_PACKAGES) + GetParam().model;
   }
 
-  /// One call on memory of its own.
+  /// One call on its own memory.
   static void call(const Model<>& model, const Queue& queue) {
     const PortableCollection<Points> in(kRows, queue.device());
     PortableCollection<Answers> out(kRows, queue.device());

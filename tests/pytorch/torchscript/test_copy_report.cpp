@@ -458,7 +458,7 @@ TEST_P(CopyTruth, RebindingAllocatesAndCopiesNothing) {
   EXPECT_TRUE(seen_.in_place.contains(columns.a.data())) << seen_.story;
 }
 
-// ---- reports that are not true: each call moves something beside the model's own work
+// ---- reports that are not true: each call moves something in addition to the model's own work
 
 class CopyTruthFinds : public CopyTruth {
  protected:

@@ -51,7 +51,7 @@ at::Tensor tensor_of(Numbers& numbers) {
   return at::from_blob(numbers.data(), {kRows, 2}, {1, kRows}, at::kFloat);
 }
 
-/// What torch itself makes of the file and of inputs of its own.
+/// The results of torch itself for the file and for its own inputs.
 std::optional<Numbers> reference(torch::jit::Module& frozen, std::array<Numbers, 3>& inputs) {
   const c10::InferenceMode no_gradients;
   const torch::jit::GraphOptimizerEnabledGuard as_frozen(false);

@@ -51,7 +51,7 @@ struct DeviceEvent::Recordings {
     std::size_t bytes_to_device, bytes_to_host;
   };
 
-  /// The network runs over so many rows: where they are more than before, it may take other memory.
+  /// The network runs over these numbers of rows: where one is larger than before, it may take other memory.
   void run_over(std::size_t rows, std::size_t edge_rows) {
     if (rows <= most_rows && edge_rows <= most_edge_rows) return;
     all.clear();

@@ -14,7 +14,7 @@ namespace tensoa::track::detail {
 inline constexpr std::string_view kHits = "-hits";
 
 /// True when the name of a file says that it holds the hits of events: *.csv, *.csv.gz or a table, but not
-/// the cells, truth or particles beside it, nor TrackML's description of the detectors.
+/// the cells, truth or particles next to it, nor TrackML's description of the detectors.
 bool is_event_file(const std::filesystem::path& path);
 
 /// The event's name: the file's, without its folder, "-hits" and its ending.

@@ -59,7 +59,7 @@ std::vector<T> column(const TableChunk& table, std::size_t index) {
   return values;
 }
 
-// The file NAME + suffix beside a hits file, packed like it or not, where there is one.
+// The file NAME + suffix next to a hits file, packed like it or not, where there is one.
 std::optional<fs::path> beside(const fs::path& hits, std::string_view suffix) {
   const std::string stem =
       (hits.parent_path() / detail::event_name(hits)).string() + std::string(suffix);

@@ -8,8 +8,8 @@
 
 namespace tensoa::events {
 
-/// Rows for the edges of one event after another, where nothing waits for their number: as many for each event. One that
-/// has more edges is done again, with as many rows as it needs.
+/// Rows for the edges of one event after another, where nothing waits for their number: the same number for each event. An event that
+/// has more edges is done again, with the rows that it needs.
 ///
 /// With such room, an event on a device has nodes that are none, one at least, and the rows beyond its edges go from the last
 /// of these to itself. Their columns but the score are 0, as are those of such nodes: whatever a network makes of them stays there,

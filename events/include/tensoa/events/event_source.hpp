@@ -61,7 +61,7 @@ class EventSource {
   const std::filesystem::path* file() const { return from_->file(); }
 
   /// Returns work that decodes the two parts of a table after this event's, to be done before their events
-  /// are read; nothing where other calls returned it, or where there is none. The work throws nothing; call it
+  /// are read; nothing where other calls returned it, or after the last part. The work throws nothing; call it
   /// in any thread, as long as a source of the table is there.
   std::function<void()> read_ahead() const { return from_->read_ahead(index_); }
 
@@ -93,8 +93,8 @@ class SourceOf : public EventSource {
   }
 };
 
-/// Gives events different names: those of files that are called alike in different folders begin with as many
-/// folders as it takes, "run1_evt_5" and "run2_evt_5".
+/// Gives events different names: those of files that are called alike in different folders begin with the
+/// folders that make them different, "run1_evt_5" and "run2_evt_5".
 /// @throws InputError for two events of one name, with the origin of both, where folders do not help
 void require_names(const std::vector<EventSource*>& sources);
 
@@ -106,7 +106,7 @@ std::vector<std::filesystem::path> files_of_folder(
     const std::filesystem::path& folder,
     const std::function<bool(const std::filesystem::path&)>& is_event_file, const char* expected);
 
-/// The whole numbers of "generate:A:B:C": as many as there are, then those of `numbers`, at least one.
+/// The whole numbers of "generate:A:B:C": those that are given, at least one, then those of `numbers`.
 /// @param most each may be
 /// @param usage what is expected, for the message
 /// @throws ConfigError for other text, more numbers, and no events

@@ -38,7 +38,7 @@ struct TableColumns {
     return table;
   }
 
-  /// Adds the columns of a view of as many rows.
+  /// Adds the columns of a view with the same number of rows.
   TableColumns& operator+=(const TableColumns& other) {
     columns.insert(columns.end(), other.columns.begin(), other.columns.end());
     numbers.insert(numbers.end(), other.numbers.begin(), other.numbers.end());

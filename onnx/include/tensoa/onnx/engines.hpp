@@ -13,7 +13,7 @@ namespace tensoa::onnx {
 ///
 /// ONNX Runtime is opened by the first file, any release from 1.16 on, and stays: `libonnxruntime.so` as
 /// `$TENSOA_ONNXRUNTIME` says (the file or its folder), else in the folder of the program and in `../lib`, where `find`
-/// says, in the Python package onnxruntime (of `$TENSOA_PYTHON`, `$VIRTUAL_ENV`, beside the Python package of tensoa),
+/// says, in the Python package onnxruntime (of `$TENSOA_PYTHON`, `$VIRTUAL_ENV`, next to the Python package of tensoa),
 /// where the dynamic linker looks. Without it each ONNX file is a LoadError that says where was looked, and all other
 /// models work.
 ///

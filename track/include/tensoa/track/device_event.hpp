@@ -22,7 +22,7 @@
 
 namespace tensoa::track {
 
-/// What DeviceEvent::find_tracks() tells beside the tracks themselves.
+/// What DeviceEvent::find_tracks() returns in addition to the tracks.
 struct FoundTracks {
   std::size_t tracks = 0;
   EdgeCounts edges;            ///< of the column `truth`, at TrackOptions::min_score
@@ -65,8 +65,8 @@ struct FoundTracks {
 /// them, and where an event has more edges than rows, none is lost: it says so, and the event is to be
 /// done again from build_graph(), which has rows for all of them this once.
 ///
-/// The whole of such an event can then be launched at once, as a CUDA graph, with run_event(): numbers of hits and edges
-/// are read on the device, so that one graph serves all events with as many rows.
+/// The whole of such an event can then be launched in one call, as a CUDA graph, with run_event(): numbers of hits and edges
+/// are read on the device, so that one graph serves all events with the same number of rows.
 ///
 /// *Ownership*: keeps its memory, on the device and pinned, which only grows.
 /// *Stream order*: everything is enqueued on the queue; each finish waits for it once: for the number of
@@ -81,7 +81,7 @@ class DeviceEvent {
 
   /// @throws ConfigError as require_rules() and TrackFinder; DeviceError when the device is not there or not
   /// supported
-  /// @param edge_capacity rows for edges; 0: as many as there are, for which build_graph() waits
+  /// @param edge_capacity rows for edges; 0: the number of edges, for which build_graph() waits
   explicit DeviceEvent(const Queue& queue, const GraphRules& rules = {},
                        const TrackOptions& options = {}, std::size_t edge_capacity = 0);
   ~DeviceEvent();
@@ -92,8 +92,8 @@ class DeviceEvent {
   /// GraphBuilder, with the same columns to the bit. The node features of hits() and all columns of
   /// edges() but `score` are then enqueued.
   /// @param hits [n_hits] on the host; read until the function returns
-  /// @return the rows of edges(): the number of edges or, with an edge capacity, as many as that, or as
-  /// the event done again has edges; 0 without hits
+  /// @return the rows of edges(): the number of edges or, with an edge capacity, that capacity, or the edges
+  /// of the event that was done again; 0 without hits
   /// @throws InputError when a coordinate is NaN or infinite or a layer is not in the layer map, with an
   /// edge capacity only in find_tracks(); DeviceError
   std::size_t build_graph(ConstView<Hit> hits) {
@@ -133,7 +133,7 @@ class DeviceEvent {
 
   /// With an edge capacity: start_graph(), finish_graph(), `network` and start_tracks() as one; finish_tracks() follows.
   ///
-  /// Where `recordable` is there, the second event with as many rows is recorded as a CUDA graph, and it and those after it are
+  /// Where `recordable` is there, the second event with the same number of rows is recorded as a CUDA graph; it and later ones are
   /// launched by one call of the driver; the first one, and those that are done again, enqueue each kernel. Nothing else
   /// runs the network on the queue: with more rows, it would replace memory that the graphs use.
   /// @param network enqueues what fills `score`; where it is recorded, it neither waits nor takes memory. Not called for an event
@@ -212,7 +212,7 @@ class DeviceEvent {
   Buffer pairs_;         ///< BucketPairs::targets
   Buffer targets_;       ///< TargetSlots::rows
   TargetSlots slots_{};  ///< of this event
-  Buffer group_edges_;   ///< GroupEdge, as many as edges
+  Buffer group_edges_;   ///< GroupEdge, one for each edge
   /// Of slots, if they are not too many; it grows once a hit has more targets.
   std::size_t width_ = 128;
   /// Of an event that is done again, and has too many targets of one hit for slots of one width.

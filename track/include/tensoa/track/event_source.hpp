@@ -23,7 +23,7 @@ inline constexpr std::size_t kMostTextOfEvent = std::size_t{256} << 20U;
 ///
 /// - TrackML: a header line with at least hit_id, x, y, z (mm), volume_id and layer_id, in any
 ///   order. NAME-truth.csv[.gz] (hit_id, particle_id) and NAME-particles.csv[.gz] (particle_id, vx,
-///   vy, vz, px, py, pz, q) beside NAME-hits.csv[.gz] are read when they are there. A file with only
+///   vy, vz, px, py, pz, q) next to NAME-hits.csv[.gz] are read when they are there. A file with only
 ///   a header is an event without hits.
 /// - large-radius tracking: no header, three columns r / 1000 mm, phi / pi, z / 1000 mm. No layers
 ///   and no truth; hit_id is the row.
@@ -68,7 +68,7 @@ std::vector<EventSource> find_events(std::string_view input);
 
 /// The events of several inputs, one after the other.
 /// Events have different names: those of files that are called alike in different folders begin with
-/// as many folders as it takes, "run1_evt_5" and "run2_evt_5".
+/// the folders that make them different, "run1_evt_5" and "run2_evt_5".
 /// @throws InputError as above, and for two events of one name, with the origin of both, where folders
 /// do not help
 std::vector<EventSource> find_events(std::span<const std::string> inputs);

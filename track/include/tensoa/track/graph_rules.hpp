@@ -75,11 +75,11 @@ inline constexpr std::size_t kMostLayers = 4096;
 /// as require_rules()
 GraphRules read_graph_rules(const std::filesystem::path& path);
 
-/// The file of the rules that a tracking model was trained with: MODEL.graph.json beside MODEL.pt or
-/// MODEL.pt2. Empty where there is none, and of a URL.
+/// The file of the rules that a tracking model was trained with: MODEL.graph.json next to MODEL.pt or
+/// MODEL.pt2. Empty where that file is missing, and for a URL.
 std::filesystem::path graph_rules_beside(const std::string& model);
 
-/// Reads that file; where there is none, the rules are the cuts that are built in.
+/// Reads that file; where it is missing, the rules are the cuts that are built in.
 /// @throws ConfigError as read_graph_rules()
 GraphRules graph_rules_of(const std::string& model);
 

@@ -48,7 +48,7 @@ struct PipelineOptions {
   std::size_t edge_capacity = 0;
   /// With an edge capacity, on a GPU: events are launched as a whole, as a CUDA graph, where the model can be recorded
   /// (Model::recordable); on a queue of the pipeline's own, so that nothing else runs the model there. Faster for one event
-  /// after another, not for several at once (docs/tracking.md).
+  /// after another, not for several at the same time (docs/tracking.md).
   bool cuda_graph = false;
   /// Where the event stays on the device: called where process() would block, to come back when
   /// the queue is done. With sched::wait_suspended other events have the thread meanwhile. Without one
@@ -67,7 +67,7 @@ struct PipelineOptions {
 /// go up and the scores come down (EdgeScorer). Edges and tracks are the same either way, as far
 /// as the scores are.
 ///
-/// *Threads*: a pipeline, with a queue of its own, for each event in flight; the model is shared.
+/// *Threads*: a pipeline, with its own queue, for each event in flight; the model is shared.
 class TrackPipeline {
  public:
   /// Whether the whole event stays on the device.
@@ -102,7 +102,7 @@ class TrackPipeline {
   /// The event, after a step() that returned false. @throws ConfigError before
   ProcessedEvent take();
 
-  /// What the steps enqueue on: the queue that it was made with or, for events that are launched as CUDA graphs, one of its own.
+  /// The queue of the steps: the constructor's or, for events that are launched as CUDA graphs, the pipeline's own.
   const Queue& queue() const noexcept { return queue_; }
 
   /// The edges of the last event, with their scores; on a GPU only with `keep_edges` or

@@ -10,7 +10,7 @@
 
 /// @file
 /// Files of answers and of training data. A file appears complete or not at all: it is written
-/// beside its place under another name and then renamed.
+/// next to its place under another name and then renamed.
 
 namespace tensoa::track {
 

@@ -112,7 +112,7 @@ TENSOA_HOST_DEVICE inline double inverse_sinh(double u) {
   return u < 0 ? -result : result;
 }
 
-/// Numbers that several rows of a kernel change at once. Their order does not matter to the
+/// Numbers that several rows of a kernel change at the same time. Their order does not matter to the
 /// result, so that neither does the number of threads.
 namespace atomic {
 

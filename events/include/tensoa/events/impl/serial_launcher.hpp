@@ -11,7 +11,7 @@
 /// What runs the kernels of applications: plain functors over views that CPU and GPU run from one source, with equal
 /// results to the bit (arithmetic.hpp). Any launcher (alpaka, oneTBB) can that has:
 ///
-///     launch.rows(n, functor);            // functor(row) for row < n, in any order, at once
+///     launch.rows(n, functor);            // functor(row) for row < n, in any order, in parallel
 ///     launch.teams(n, functor);           // the same with functor(team, i), by all lanes of a team:
 ///                                         // team.lane() < team.size(), which wait for each other in
 ///                                         // team.sync(), team.any(condition) and

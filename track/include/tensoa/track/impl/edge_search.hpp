@@ -161,7 +161,7 @@ inline TargetSearch search_by(const GraphRules& rules, const LayerTable& layers,
 struct BucketPairs {
   static constexpr std::size_t kMost = 1024;
 
-  std::int32_t* targets;  ///< [kMost * kMost], or as many sources as there are hits
+  std::int32_t* targets;  ///< [kMost * kMost], or one source for each hit
   const GraphStatus* status;
 
   TENSOA_HOST_DEVICE std::size_t buckets() const {
@@ -205,7 +205,7 @@ struct PairBuckets {
 struct TargetSlots {
   std::int32_t* rows;  ///< [size]
   std::size_t size;    ///< at least n_hits * width
-  std::size_t width;   ///< of every hit; 0: as many as there are, by HitWork::end
+  std::size_t width;   ///< of every hit; 0: the number of each, by HitWork::end
 
   TENSOA_HOST_DEVICE std::size_t first(const View<HitWork>& work, std::size_t source) const {
     if (width > 0) return source * width;

@@ -53,7 +53,7 @@ struct TrackStatus {
   std::int64_t tracks = 0;
 };
 
-/// Every hit a group of its own, and nothing known of the event.
+/// Every hit is a separate group, with no information on the event.
 struct SeparateHits {
   static constexpr std::size_t kCounts = 2 * EdgeAuc::kBins;
 
@@ -84,7 +84,7 @@ struct SeparateHits {
   }
 };
 
-/// Groups of hits, changed by several rows at once.
+/// Groups of hits, changed by several rows at the same time.
 struct HitGroups {
   View<GroupWork> work;
 

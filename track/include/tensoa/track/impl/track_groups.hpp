@@ -16,7 +16,7 @@
 /// @file
 /// Tracks as kernels (hit_buckets.hpp): what TrackFinder states, by groups in parallel.
 ///
-/// Edges join hits of one connected group only, so each group is a problem of its own, and a team solves
+/// Edges join hits of one connected group only, so each group is a separate problem, and a team solves
 /// it. Taking edges one after the other (Kruskal, 1956) has the same result as rounds in which every
 /// edge that is the best one left for both of its tracks is taken (Boruvka, 1926): better edges elsewhere
 /// do not touch these two. The best edge that is left always is one of these, so that rounds end. Where a team
