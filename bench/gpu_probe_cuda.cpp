@@ -46,7 +46,7 @@ Graph record(const Queue& queue, const std::function<void()>& call) {
   return {graph, cudaGraphDestroy};
 }
 
-/// A function of the driver, which is no library to link with. The runtime does not tell what
+/// A function of the driver, which is not a library to link with. The runtime does not tell what
 /// kernels of other libraries take.
 template <class Function>
 Function* driver(const char* name) {

@@ -9,7 +9,7 @@
 
 namespace tensoa::tools {
 
-/// A bar on stderr that fills while events are finished; nothing where stderr is no terminal.
+/// A bar on stderr that fills while events are finished; nothing where stderr is not a terminal.
 /// It redraws at most ten times a second and wipes itself out at the end. *Threads*: one at a time.
 class ProgressBar {
  public:

@@ -32,7 +32,7 @@ void add_server_options(CLI::App& command, ServerOptions& options);
 void add_fallback_option(CLI::App& command, ServerOptions& options);
 
 /// The names, in lower case, and the values of ServerOptions::headers.
-/// @throws ConfigError for what is no NAME=VALUE, InputError for a file that cannot be read; no message has a value
+/// @throws ConfigError for what is not a NAME=VALUE, InputError for a file that cannot be read; no message has a value
 std::vector<std::pair<std::string, std::string>> headers_of(const ServerOptions& options);
 
 }  // namespace tensoa::tools

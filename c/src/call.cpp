@@ -178,7 +178,7 @@ void tensoa_call::bind_number(const char* name, const void* number, tensoa_dtype
   const auto index = find(inputs, name);
   if (!index || !is_scalar(*inputs.named[*index].block)) {
     throw ConfigError("column " + std::string(name) +
-                      " is no scalar that the model reads; expected tensoa_bind()");
+                      " is not a scalar that the model reads; expected tensoa_bind()");
   }
   if (number == nullptr) throw BindingError("column " + std::string(name) + " is NULL");
   const DType type = require_dtype(inputs, *index, dtype);

@@ -61,7 +61,7 @@ class Handles {
 #endif
 
 [[noreturn]] inline void refuse(const char* name) {
-  throw ConfigError(std::string(name) + " is no handle of this type, or was freed");
+  throw ConfigError(std::string(name) + " is not a handle of this type, or was freed");
 }
 
 /// @param name of the argument, for the message @throws ConfigError

@@ -59,7 +59,7 @@ void gpu_event_destroy(int device, void* event) noexcept;
 void gpu_event_record(int device, void* event, void* stream);
 bool gpu_event_is_reached(int device, void* event);
 void gpu_event_wait(int device, void* event);
-/// Enqueues the wait; `device` is that of the stream, or any where it is no default stream.
+/// Enqueues the wait; `device` is that of the stream, or any where it is not a default stream.
 void gpu_stream_wait_event(int device, void* stream, void* event);
 
 void* gpu_allocate(int device, std::size_t bytes);

@@ -37,7 +37,7 @@ Result<CopyReport> current_failure() {
   } catch (const std::exception& error) {
     return Result<CopyReport>::failure(EngineError(error.what()));
   } catch (...) {
-    return Result<CopyReport>::failure(EngineError("a call threw what is no std::exception"));
+    return Result<CopyReport>::failure(EngineError("a call threw what is not a std::exception"));
   }
 }
 

@@ -70,7 +70,8 @@ json to_json(const ScoreHistogram& scores) {
 json parse_summary(std::string_view text) {
   json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) {
-    throw ConfigError("report_page(): the summary is no JSON object, expected what --json writes");
+    throw ConfigError(
+        "report_page(): the summary is not a JSON object, expected what --json writes");
   }
   return summary;
 }

@@ -198,7 +198,7 @@ class TreeEngine final : public Engine {
       there += (there.empty() ? "" : ", ") + plane.name;
     }
     throw BindingError(subject_ + "its feature \"" + name +
-                       "\" is no column of the input blocks; there are: " +
+                       "\" is not a column of the input blocks; there are: " +
                        (there.empty() ? "none with a name" : there) + nearest_of(name, names) +
                        ". Rename the column, or ask for Match::kByOrder");
   }

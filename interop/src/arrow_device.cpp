@@ -310,7 +310,7 @@ class Batch {
     const std::byte* data =
         static_cast<const std::byte*>(array.buffers[1]) + (array.offset + array_.offset) * element;
     if (reinterpret_cast<std::uintptr_t>(data) % size_of(dtype) != 0) {
-      refuse(subject + "data at an address that is no multiple of " +
+      refuse(subject + "data at an address that is not a multiple of " +
              std::to_string(size_of(dtype)) + " bytes; copy the column before");
     }
     return data;

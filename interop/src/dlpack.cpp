@@ -132,7 +132,7 @@ TensorView view_of(const DLTensor& tensor, bool read_only) {
   }
   view.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) != 0) {
-    refuse("the data of " + to_string(view) + " starts at an address that is no multiple of " +
+    refuse("the data of " + to_string(view) + " starts at an address that is not a multiple of " +
            std::to_string(size_of(view.dtype)) + " bytes; copy the tensor before");
   }
   return view;

@@ -9,7 +9,7 @@
 namespace tensoa::package {
 namespace {
 
-/// "sm_90" as 90; 0 for what is no such name, as code for one architecture alone ("sm_90a").
+/// "sm_90" as 90; 0 for other names, such as code for one architecture alone ("sm_90a").
 int number_of(std::string_view architecture) {
   if (!architecture.starts_with("sm_")) return 0;
   architecture.remove_prefix(3);

@@ -76,7 +76,7 @@ struct GpuWork {
   bool is_nothing() const noexcept { return kernel != nullptr ? blocks == 0 : bytes == 0; }
 };
 
-/// @throws DeviceError for what is no success: it says `what`. To be called under a DeviceGuard.
+/// @throws DeviceError for any other result than success, with the text `what`. To be called under a DeviceGuard.
 void check_cuda(cudaError_t status, const char* what);
 
 /// The kernels of a fused program on one GPU: code and weights are there once for all calls.

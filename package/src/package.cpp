@@ -104,7 +104,7 @@ std::filesystem::path Package::unpack(const std::string& name,
   std::filesystem::path file = folder / std::filesystem::path(name).filename();
   if (file.extension() == ".so" && !is_whole_library(content)) {
     fail("its program " + file.filename().string() +
-         " is no whole library: it was cut off, or is for another kind of machine; export it "
+         " is not a whole library: it was cut off, or is for another kind of machine; export it "
          "again");
   }
   errno = 0;

@@ -158,7 +158,7 @@ struct Elements {
 /// A call sees the memory that it writes; calls of other groups write what this one reads.
 void PlaneCall::require_apart(const Groups& groups) const {
   const auto elements_of = [&](const BlockOfPlanes& block, const Plane& plane) {
-    // Of scalars one in each group, as of results that are no rows of a collection.
+    // Of scalars one in each group, as of results that are not rows of a collection.
     std::int64_t count = groups.count;
     if (!block.collection) {
       count *= static_cast<std::int64_t>(block.rows);

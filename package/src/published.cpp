@@ -68,7 +68,7 @@ std::vector<ArgumentDescription> parse_arguments(const ordered_json& object, con
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     require_printable(blocks[i]);
     if (!rows[i].is_object())
-      kFields.fail(std::string("\"") + key + "\" has an entry that is no object");
+      kFields.fail(std::string("\"") + key + "\" has an entry that is not an object");
     const std::optional<std::size_t> collection = number(rows[i], "collection");
     const std::optional<std::size_t> fixed = number(rows[i], "rows");
     if (collection.has_value() == fixed.has_value()) {
@@ -102,7 +102,7 @@ RowDependence parse_row_dependence(const ordered_json& object) {
   using Answer = RowDependence::Answer;
   const auto found = object.find("row_dependence");
   if (found == object.end()) return {Answer::kUnknown, "the server does not say it"};
-  if (!found->is_object()) kFields.fail("\"row_dependence\" is no object");
+  if (!found->is_object()) kFields.fail("\"row_dependence\" is not an object");
   const std::string name = kFields.text(*found, "answer");
   const std::string reason = printable(kFields.text(*found, "reason"));
   for (const Answer answer : {Answer::kUnknown, Answer::kIndependent, Answer::kDependent}) {

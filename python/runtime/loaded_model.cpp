@@ -88,7 +88,7 @@ package::ModelDescription described(const Source& source) {
   };
   if (!std::ranges::all_of(description.inputs, has_block) ||
       !std::ranges::all_of(description.outputs, has_block)) {
-    refuse("has arguments that are no columns");
+    refuse("has arguments that are not columns");
   }
   return description;
 }

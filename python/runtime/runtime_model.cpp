@@ -350,7 +350,7 @@ void hold(PyObject* object, ThreadCall& thread) {
 
 }  // namespace
 
-/// @param others that are in the dict and are no columns
+/// @param others that are in the dict and are not columns
 /// @return false where it takes a closer look
 bool RuntimeModel::read_quickly(Given& given, PyObject* dict, Py_ssize_t others,
                                 ThreadCall& thread) const {
@@ -373,7 +373,7 @@ bool RuntimeModel::read_quickly(Given& given, PyObject* dict, Py_ssize_t others,
   PyObject* name = nullptr;
   PyObject* first = nullptr;
   for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &name, &first) != 0;) {
-    if (PyArray_Check(first)) break;  // is no library's, and asking takes longer than the call
+    if (PyArray_Check(first)) break;  // is not library's, and asking takes longer than the call
     const ArrayType* const type = array_type_of(first);
     if (type == nullptr) continue;  // out=, stream=
     if (type->library) {
@@ -682,7 +682,7 @@ void RuntimeModel::take_groups(Given& given, nb::handle groups, ThreadCall& thre
     const std::string name = nb::cast<std::string>(nb::str(key));
     const auto found = collections.find(name);
     if (found == collections.end()) {
-      refuse("groups has " + name + ", which is no block with rows; there are " +
+      refuse("groups has " + name + ", which is not a block with rows; there are " +
              listed_or_none(names) + nearest_of(name, names));
     }
     take(found->second, array, "groups of " + name);
@@ -857,7 +857,7 @@ nb::object RuntimeModel::make_results(Given& given, ThreadCall& thread) const {
     const std::int64_t step = of.size() > 1 ? std::int64_t{of[1].plane} - of[0].plane : 1;
     if (!is_even || step <= 0) {
       refuse("the columns of block " + block.block.name +
-             " do not lie at equal distances, so that they are no array; give columns by their "
+             " do not lie at equal distances, so that they are not an array; give columns by their "
              "names");
     }
     std::vector<std::int64_t> shape;

@@ -136,7 +136,7 @@ def compile(  # as in torch.compile, re.compile
     named = "the model" if isinstance(model, nn.Module) else str(model)
     given = _given(of_trees) + ["margin"] * margin
     if given:
-        raise InputError(f"{named}: is no ensemble of trees; expected no options of trees, got {', '.join(given)}")
+        raise InputError(f"{named}: is not an ensemble of trees; expected no options of trees, got {', '.join(given)}")
     with _or_as_it_is(own):
         module = source if source is model else source.module()
         _compile_module(module, path, described or (asked, results), rows, of_network, just_in_time, own)
@@ -411,7 +411,7 @@ def _require_columns(blocks: Sequence[words.Words], rows: Example | None) -> Non
 
 
 def _check_arguments(module: nn.Module, names: list[str]) -> None:
-    """Raises InputError for a block that is no argument, and an argument without a block."""
+    """Raises InputError for a block that is not an argument, and an argument without a block."""
     arguments, needed = argument_names(module), needed_arguments(module)
     if arguments is None or needed is None:
         return

@@ -132,7 +132,7 @@ def load(path, *kinds):
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             texts = file.metadata() or {}
-            names = file.keys()  # a file of safetensors is no dict, and has no iterator
+            names = file.keys()  # a file of safetensors is not a dict, and has no iterator
             tensors = {name: file.get_tensor(name) for name in names}
         name = texts.get("architecture")
         kind = {kind.ARCHITECTURE: kind for kind in kinds}.get(name)

@@ -114,7 +114,7 @@ def _require_no_nulls(is_null: np.ndarray, subject: str) -> None:
 
 
 def array_of(columns: dict[str, tuple[np.ndarray, Offsets, int]], *, are_records: bool, are_traced: bool) -> Any:
-    """Columns as an array of records in the lists that all of them are in; a dict of arrays where they are no records, because
+    """Columns as an array of records in the lists that all of them are in; a dict of arrays where they are not records, because
     their numbers of rows differ.
 
     columns: the numbers of each, the offsets of the lists, and how many numbers each list of a further, innermost level has

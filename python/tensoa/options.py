@@ -41,7 +41,7 @@ or an ensemble of decision trees; its content says so, not its name, and it may 
   XGBoost               what Booster.save_model writes: JSON, UBJ, and the binary form of before 3.1
   LightGBM              the text that Booster.save_model writes
   CatBoost              the JSON of save_model(format="json"), or .cbm where catboost is installed; features of numbers
-  scikit-learn          a pickle, also of joblib; estimators that are no trees by skl2onnx; see --trust-pickle
+  scikit-learn          a pickle, also of joblib; estimators that are not trees by skl2onnx; see --trust-pickle
   ONNX                  TreeEnsembleRegressor, TreeEnsembleClassifier or TreeEnsemble, with Cast, ZipMap and Identity around it
   TMVA                  weights.xml of the method BDT
   conifer               the JSON that Model.save writes

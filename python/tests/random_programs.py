@@ -82,7 +82,7 @@ OF_FLOATS = {
     "where": lambda x, y: torch.where(x > 0, x, y.exp()),
     "where no number": lambda x, y: torch.where(x == x, x, torch.zeros_like(x)),
     "masked": lambda x, y: x.masked_fill(x > 1, -7.0).masked_fill(y == math.inf, math.nan),
-    "is no number": lambda x, y: torch.isnan(x).float() + 2 * x.isinf().float(),
+    "is not a number": lambda x, y: torch.isnan(x).float() + 2 * x.isinf().float(),
     "lerp": lambda x, y: torch.lerp(x, y, 0.25),
     "outer product": lambda x, y: torch.einsum("ni,nj->nij", x[:, :2], y[:, 2:5]).flatten(1),
     "truth": lambda x, y: x.bool().float(),

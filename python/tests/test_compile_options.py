@@ -245,7 +245,7 @@ def test_options_of_the_other_kind_of_model_are_refused(tmp_path):
     said = refusal(trees, "--out", tmp_path / "m.pt2", "--deterministic", "--no-fuse")
     assert said.endswith("run on any device; expected no options of networks, got fuse, deterministic")
     said = refusal(network, "--out", tmp_path / "m.pt2", "--margin", "--splitting", "<", "--columns", "input=x,y,z")
-    assert said.endswith("net.py:make: is no ensemble of trees; expected no options of trees, got splitting, margin")
+    assert said.endswith("net.py:make: is not an ensemble of trees; expected no options of trees, got splitting, margin")
 
 
 @pytest.mark.parametrize(

@@ -410,7 +410,9 @@ def test_features_of_trees_are_named_by_the_file(tmp_path):
         np.testing.assert_allclose(found, booster.predict(matrix), rtol=1e-6)
     with pytest.raises(InputError, match="which run on any device; expected no options of networks, got target, just_in_time$"):
         tensoa.compile(file, package, target="cuda", just_in_time=True)
-    with pytest.raises(InputError, match="^the model: is no ensemble of trees; expected no .*, got best_iteration, margin$"):
+    with pytest.raises(
+        InputError, match="^the model: is not an ensemble of trees; expected no .*, got best_iteration, margin$"
+    ):
         tensoa.compile(OfEvent(), package, columns=["x=u"], best_iteration=True, margin=True)
 
 

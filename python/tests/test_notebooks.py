@@ -20,7 +20,7 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
 def run(notebook, folder):
-    """Runs a copy in a folder, with one thread and the package of this tree. Warnings are no outputs."""
+    """Runs a copy in a folder, with one thread and the package of this tree. Warnings are not outputs."""
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
     ran = copy.deepcopy(notebook)

@@ -32,8 +32,8 @@ using AlpakaBuffers = AlpakaTest;
 static_assert(DeviceLike<alpaka::DevCpu>);
 static_assert(DeviceLike<AlpakaDevice>);
 static_assert(QueueLike<AlpakaQueue>);
-static_assert(!QueueLike<AlpakaDevice>, "a device is no queue");
-static_assert(!DeviceLike<AlpakaQueue>, "a queue is no device");
+static_assert(!QueueLike<AlpakaDevice>, "a device is not a queue");
+static_assert(!DeviceLike<AlpakaQueue>, "a queue is not a device");
 
 // ---- devices
 

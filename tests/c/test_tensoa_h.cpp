@@ -224,7 +224,7 @@ TEST_F(COfMlp, WhatDoesNotFitIsRefusedAndWhatWasBoundStays) {
   EXPECT_EQ(said(tensoa_bind_input(call, 3, x.data(), TENSOA_F32, 4, 1)),
             "1: index is 3, the model has 3 inputs");
   EXPECT_EQ(said(tensoa_bind_number(call, "x", x.data(), TENSOA_F32)),
-            "1: column x is no scalar that the model reads; expected tensoa_bind()");
+            "1: column x is not a scalar that the model reads; expected tensoa_bind()");
   float m = 0;
   float n = 0;
   ASSERT_EQ(bind("m", &m, TENSOA_F32, 1), "0: ");
@@ -271,10 +271,10 @@ TEST_F(COfMlp, AHandleThatWasFreedIsRefused) {
   tensoa_call* other = nullptr;
   ASSERT_EQ(tensoa_new_call(model, nullptr, &other), TENSOA_OK);
   tensoa_free_call(other);
-  EXPECT_EQ(said(tensoa_run(other)), "1: call is no handle of this type, or was freed");
+  EXPECT_EQ(said(tensoa_run(other)), "1: call is not a handle of this type, or was freed");
   tensoa_free_call(other);
   EXPECT_EQ(said(tensoa_run(reinterpret_cast<tensoa_call*>(model.handle))),
-            "1: call is no handle of this type, or was freed");
+            "1: call is not a handle of this type, or was freed");
 }
 #endif
 

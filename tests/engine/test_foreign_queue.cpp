@@ -216,6 +216,6 @@ static_assert(tensoa::DeviceLike<accelerators::DevCpu>);
 static_assert(tensoa::QueueLike<reco::Queue>);
 static_assert(!tensoa::DeviceLike<Unknown>);
 static_assert(!tensoa::QueueLike<Unknown>);
-static_assert(!tensoa::QueueLike<accelerators::DevCpu>, "a device is no queue");
+static_assert(!tensoa::QueueLike<accelerators::DevCpu>, "a device is not a queue");
 
 }  // namespace

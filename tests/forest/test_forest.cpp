@@ -219,7 +219,7 @@ TEST_P(ForestOn, AppliesTheLink) {
   RandomEnsemble random(9);
   Ensemble ensemble = random.make();
   ensemble.sums = Precision::kFloat64;
-  ensemble.divisor = 10;  // margins that are no large numbers
+  ensemble.divisor = 10;  // margins that are not large numbers
   ensemble.link_scale = 2;
   const Event event = draw_event(random, ensemble, 300);
   const std::vector<double> margins =

@@ -197,7 +197,7 @@ TEST_F(TreeFiles, AFeatureThatNoColumnHasTheNameOfIsNamedBesideTheNearest) {
   SoAMetadata<Answers> outputs(4);
   outputs.append_block("answers", few.view().records().margin());
   EXPECT_THAT([&] { trees.plan(ModelMetadata(inputs, outputs)); },
-              ThrowsMessage<BindingError>(AllOf(HasSubstr("feature \"eta_jets\" is no column"),
+              ThrowsMessage<BindingError>(AllOf(HasSubstr("feature \"eta_jets\" is not a column"),
                                                 HasSubstr("pt, eta_jet, phi, n_tracks"),
                                                 HasSubstr("nearest is eta_jet"))));
   EXPECT_THAT([&] { trees.plan(ModelMetadata(inputs, outputs, Match::kByOrder)); },

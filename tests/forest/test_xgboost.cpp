@@ -242,7 +242,7 @@ TEST(Xgboost, MissingKeysAreNamed) {
                  "\"leaf_weights\" has 0 values");
   expect_refused(without("xgboost_categories.json", std::string(kTrees) + "/0", "categories_sizes"),
                  "tree 0: \"categories_nodes\"");
-  expect_refused("[]", "it is no JSON object");
+  expect_refused("[]", "it is not a JSON object");
   expect_refused("{}", "\"gradient_booster\"");
   expect_refused("7", "\"gradient_booster\"");
 }
@@ -322,7 +322,7 @@ TEST(Xgboost, TextIsJson) {
   refused("{\"other\": \"\\", "it is cut off");
   refused(R"({"other": ]})", "expected a value");
   refused(R"({"other": [}})", "expected a value");
-  refused(std::string(100'000, '['), "it is no JSON object");
+  refused(std::string(100'000, '['), "it is not a JSON object");
   refused("{\"other\":" + std::string(100'000, '['), "nested deeper than 64");
 }
 

@@ -410,7 +410,7 @@ TEST(FromArrow, RefusesColumnsThatAreTooShortEmptyOrMisaligned) {
       [](Batch& b) {
         child(b, 0).buffers[1] = static_cast<const std::byte*>(child(b, 0).buffers[1]) + 2;
       },
-      "column x: got data at an address that is no multiple of 4 bytes");
+      "column x: got data at an address that is not a multiple of 4 bytes");
   expect_refused<InputError>([](Batch& b) { child(b, 0).n_buffers = 3; },
                              "column x: got 3 buffers, expected 2");
 }

@@ -62,7 +62,7 @@ TEST(ReportPage, DrawsTheClustersOfMostEnergyOfALargeEvent) {
 
 TEST(ReportPage, RefusesWhatIsNoSummary) {
   EXPECT_THAT([] { report_page("[]", {}, {}, {}); },
-              ThrowsMessage<ConfigError>(HasSubstr("the summary is no JSON object")));
+              ThrowsMessage<ConfigError>(HasSubstr("the summary is not a JSON object")));
 }
 
 }  // namespace

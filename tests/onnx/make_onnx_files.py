@@ -139,7 +139,7 @@ def forms() -> None:
 
 
 def limits() -> None:
-    """Models that fail, or have results that are no columns."""
+    """Models that fail, or have results that are not columns."""
     x, y = value("x", FLOAT, ["n", 3]), value("y", FLOAT, ["n", 3])
     save("custom", [node("MyOp", ["x"], ["y"], domain="my.domain")], [x], [y], domains=["my.domain"])
     index = value("index", INT64, ["m"])

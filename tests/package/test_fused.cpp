@@ -332,9 +332,12 @@ TEST_F(FusedCpu, WithoutAFittingVariantTheErrorSaysWhatThereIsAndWhatIsMissing) 
 }
 
 TEST_F(FusedCpu, LibrariesThatAreNotWholeAreNotLoaded) {
-  EXPECT_THAT(loading("fused_truncated"), fails_with("its program plain.so is no whole library"));
-  EXPECT_THAT(loading("fused_head_only"), fails_with("its program plain.so is no whole library"));
-  EXPECT_THAT(loading("fused_no_library"), fails_with("its program plain.so is no whole library"));
+  EXPECT_THAT(loading("fused_truncated"),
+              fails_with("its program plain.so is not a whole library"));
+  EXPECT_THAT(loading("fused_head_only"),
+              fails_with("its program plain.so is not a whole library"));
+  EXPECT_THAT(loading("fused_no_library"),
+              fails_with("its program plain.so is not a whole library"));
   EXPECT_THAT(loading("fused_no_file"), fails_with("its file fused/plain.so is missing"));
   EXPECT_THAT(loading("fused_no_function"),
               fails_with("its program has no function tensoa_program_run"));
@@ -384,7 +387,7 @@ TEST_F(FusedCpu, APackageForSeveralTargetsRunsItsOwnProgram) {
 }
 
 TEST_F(FusedCpu, APackageWhoseSharedBytesAreNotThereIsRefused) {
-  EXPECT_THAT(loading("both_not_whole"), fails_with("its program plain.so is no whole library"));
+  EXPECT_THAT(loading("both_not_whole"), fails_with("its program plain.so is not a whole library"));
   EXPECT_THAT(loading("both_shared_twice"), fails_with("fused/plain.so lacks two parts"));
   EXPECT_THAT(loading("both_shared_beyond"), fails_with("\"at\" is "));
   EXPECT_THAT(loading("both_shared_nothing"), fails_with("fused/none.bin is missing"));

@@ -110,7 +110,7 @@ TEST(Published, SaysWhatIsWrong) {
   expect_refused("{\"rows\":2}", "{\"rows\":-2}", "\"rows\" is -2; expected a whole number");
   expect_refused("{\"rows\":2}", "{}", "no \"collection\" or \"rows\"");
   expect_refused("{\"rows\":2}", "{\"rows\":2,\"collection\":0}", "or both");
-  expect_refused("{\"rows\":2}", "[]", "an entry that is no object");
+  expect_refused("{\"rows\":2}", "[]", "an entry that is not an object");
   expect_refused("[{\"collection\":0},{\"collection\":1}]",
                  "[{\"collection\":0},{\"collection\":2}]", "has the collection 2 of 2 blocks");
   expect_refused("[{\"collection\":0},{\"collection\":1}]",

@@ -105,7 +105,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   watch->frames.pop_back();
   if (!frame.is_operator) return;
 
-  // What it writes: arguments, and results that are no views of arguments.
+  // What it writes: arguments, and results that are not views of arguments.
   std::vector<Use> results;
   for (const c10::IValue& output : std::span(function.outputs()).last(function.num_outputs()))
     add_uses(results, output, true);

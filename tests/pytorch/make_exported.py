@@ -75,7 +75,7 @@ class Scores(nn.Module):
 
 @module(floats(3))
 class OtherNames(nn.Module):
-    """Of sub and div, whose results are written in place: they are no memory of the constants."""
+    """Of sub and div, whose results are written in place: they do not lie in memory of the constants."""
 
     def __init__(self):
         super().__init__()
@@ -332,7 +332,7 @@ def write_module(folder, name, cls, inputs, seed=1, decomposed=False):
     try:
         torch.jit.script(module).save(str(folder / f"{name}.pt"))
     except Exception as error:  # of TorchScript, which does not know all of Python
-        print(f"{name} is no TorchScript: {str(error).splitlines()[0]}")
+        print(f"{name} is not TorchScript: {str(error).splitlines()[0]}")
     for n in ROWS:
         tensors = [make(n, generator) for make in inputs]
         with torch.no_grad():

@@ -501,7 +501,7 @@ class DictionaryOfLists(nn.Module):
 
 @model
 class DictionaryOfNumbers(nn.Module):
-    """Its keys are no names."""
+    """Its keys are not names."""
 
     def forward(self, x) -> dict[int, Tensor]:
         return {1: x}

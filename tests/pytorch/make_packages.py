@@ -6,7 +6,7 @@
     python make_packages.py FOLDER --network    the same for the edge network alone, and edge_network.pt: for tests/track
 
 and without --network fused programs for both (sums-cpu.pt2 with sums by index, scattered_fused-cpu.pt2, …-cuda.pt2), and files
-that are no packages, or are packages no more.
+that are not packages, or are no longer packages.
 """
 
 import hashlib

@@ -100,7 +100,7 @@ def make_python(folder):
     """
     version = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"
     if not SERVICE_PYTHON.exists() or subprocess.run([SERVICE_PYTHON, "-c", version], check=False).returncode != 0:
-        pytest.skip(f"{SERVICE_PYTHON} is no Python of the version that has torch here")
+        pytest.skip(f"{SERVICE_PYTHON} is not a Python of the version that has torch here")
     subprocess.run([SERVICE_PYTHON, "-m", "venv", "--without-pip", folder], check=True, timeout=60)
     packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     torch_there = Path(torch.__file__).parents[1]

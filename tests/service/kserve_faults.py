@@ -17,7 +17,7 @@
 | other-model | the reply is of another model |
 | nan | all results of FP32 are NaN |
 | typed | a right answer, in typed contents and not raw |
-| garbage | bytes that are no protobuf message |
+| garbage | bytes that are not a protobuf message |
 | empty | a message with nothing in it |
 | big-N | N MiB more than the reply needs, in an unknown field |
 

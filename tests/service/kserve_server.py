@@ -52,7 +52,7 @@ def tensor_of(given: Any, raw: bytes | None) -> Any:
     if raw is None:
         values = np.array(getattr(given.contents, CONTENTS[given.datatype]), dtype)
     elif len(raw) % dtype.itemsize:
-        raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, f"input {given.name}: {len(raw)} bytes are no whole elements")
+        raise Refusal(grpc.StatusCode.INVALID_ARGUMENT, f"input {given.name}: {len(raw)} bytes are not whole elements")
     else:
         values = np.frombuffer(raw, dtype)
     if any(size < 0 for size in given.shape) or values.size != int(np.prod(list(given.shape), dtype=object)):

@@ -169,7 +169,7 @@ class Process:
             self._clean()
 
     def _clean(self) -> None:
-        # The kernel ends the children of the process some time after the signal. They are no children of this process.
+        # The kernel ends the children of the process some time after the signal. They are not children of this process.
         group = self.pid
         self.signal_group(signal.SIGKILL)
         wait_until(lambda: not is_group_alive(group), f"the processes of {self.name} end", interval=0.01)

@@ -43,7 +43,7 @@ static_assert(!is_sound_after_moving(11, 64), "off its line");
 static_assert(!is_sound_after_moving(0, 4096), "on top of the next column");
 static_assert(!is_sound_after_moving(5, 128), "behind the end");
 
-/// Columns at a distance that is no multiple of their pitch, though nothing else is wrong.
+/// Columns at a distance that is not a multiple of their pitch, though nothing else is wrong.
 constexpr bool is_sound_with_a_gap() {
   MemoryPlan<Outputs> plan(1000);
   plan.offset_of[1] += kAlignment;

@@ -163,7 +163,7 @@ TEST(Slice, KeepsTheLease) {
 
 TEST(Slice, BeyondTheRowsIsAnErrorWithTheNumbers) {
   PortableCollection<Mixed> mixed(kRows + 20, Device::cpu());
-  mixed.resize(kRows);  // room for more is no excuse
+  mixed.resize(kRows);  // room for more is not an excuse
   const auto view = mixed.view();
   EXPECT_THAT([&] { slice(view, 95, 6); },
               ThrowsMessage<BindingError>(

@@ -180,7 +180,7 @@ FILES = {
     missing: ["there is no such file"],
     folder: ["is not a file"],
     empty: ["is empty"],
-    truncated: [NOT_TORCHSCRIPT, "it is no archive: cut off"],
+    truncated: [NOT_TORCHSCRIPT, "it is not an archive: cut off"],
     text: ["is text and not a model"],
     state_dict: [NOT_TORCHSCRIPT, "it is a file of torch.save, a state_dict or a pickled module"],
     other_archive: [NOT_TORCHSCRIPT],

@@ -117,7 +117,7 @@ class MergeApp {
   static Summary summary() { return {}; }
   static std::string graph_identity() { return ""; }
 
-  /// On a CPU nothing waits, and rows that are no edges are only work.
+  /// On a CPU nothing waits, and rows that are not edges are only work.
   Pipeline pipeline(const Model<>& model, const Queue& queue) const {
     merge::PipelineOptions options = options_;
     if (queue.device().is_cpu()) options.edge_capacity = 0;

@@ -28,7 +28,7 @@ struct InferCall {
   std::optional<bool> row_numbers;  ///< nothing: where rows are left out
   /// Of --rows: what the caller says of rows, instead of what is known of the model.
   std::optional<RowDependence::Answer> rows;
-  bool skips_nulls = false;  ///< of `--null skip`: rows with nulls are no error
+  bool skips_nulls = false;  ///< of `--null skip`: rows with nulls are not an error
   std::string device = "auto";
   int threads = 1;
   std::size_t rows_per_chunk = 20'000;

@@ -63,7 +63,7 @@ std::shared_ptr<arrow::DataType> arrow_type(DType dtype, bool is_text);
 /// Text of Arrow or of a file for a message: on one line and short.
 std::string shortened(const std::string& text);
 
-/// @throws InputError "PATH: WHAT: …"; std::bad_alloc, which is no fault of the file
+/// @throws InputError "PATH: WHAT: …"; std::bad_alloc, which is not a fault of the file
 void require(const arrow::Status& status, const std::string& path, const std::string& what);
 
 template <class T>

@@ -220,7 +220,7 @@ class Collector final : public JsonEvents {
       inner = container->value;
     }
     if (inner != Place::kUnused && is_list != is_list_place(inner)) {
-      throw std::runtime_error(open_.empty() ? "it is no JSON object"
+      throw std::runtime_error(open_.empty() ? "it is not a JSON object"
                                              : '"' + key_ + "\" is a list or an object too much");
     }
     open_.push_back({inner, is_list});

@@ -210,7 +210,7 @@ class Binding:
 
 
 def require_binding(columns: Any) -> None:
-    """Raises InputError for what is no Binding."""
+    """Raises InputError for what is not a Binding."""
     if not isinstance(columns, Binding):
         raise InputError(
             f'the columns are a {type(columns).__name__}, expected a Binding, as tensoa.binding.load("binding.json") gives it; '
@@ -219,7 +219,7 @@ def require_binding(columns: Any) -> None:
 
 
 def named_results(value: Any) -> list[tuple[str | None, Any]]:
-    """(name, tensor) of each result of a model: of a dict, a named tuple, else None. Members that are None are no results."""
+    """(name, tensor) of each result of a model: of a dict, a named tuple, else None. Members that are None are not results."""
     return [(result.name, result.tensor) for result in _flatten(value)]
 
 

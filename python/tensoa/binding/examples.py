@@ -35,7 +35,7 @@ TABLES = {
 
 
 def kind_of_table(path: str | PathLike) -> str:
-    """ "a Parquet file" and the like, by its first bytes, of CSV by its name; nothing for a file that is no table."""
+    """ "a Parquet file" and the like, by its first bytes, of CSV by its name; nothing for a file that is not a table."""
     try:
         with open(path, "rb") as file:
             content = file.read(max(map(len, TABLES)))

@@ -106,7 +106,7 @@ def _constant_centred(tensor: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _layer_centred(op: ops.Contract, tensor: Tensor, axes: Sequence[int]) -> Tensor | None:
-    """A layer whose weights alone have the axes. A product of one input is no sum: it is rounded once, as its mean is."""
+    """A layer whose weights alone have the axes. A product of one input is not a sum: it is rounded once, as its mean is."""
     labels = {op.out[i] for i in axes}
     for n, (own, other) in enumerate(((op.left, op.right), (op.right, op.left))):
         weight = tensor.args[n]
@@ -143,7 +143,7 @@ def scaled_inputs(tensor: Tensor) -> Tensor | None:
 
 
 def _factor_of(x: Tensor) -> Array | None:
-    """What the numbers of a row are multiplied by; None where that is no moderate constant."""
+    """What the numbers of a row are multiplied by; None where that is not a moderate constant."""
     if not isinstance(x.op, ops.Map) or x.op.fn not in ("mul", "div") or not is_constant(x.args[1]):
         return None
     with np.errstate(all="ignore"):

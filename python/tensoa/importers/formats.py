@@ -174,7 +174,7 @@ FORMATS = [
         COMPILE,
         "dense chains in fixed point: all rounding and overflow modes, relu, batch normalization; of QKeras also a first layer "
         "of floats, and softmax, sigmoid, tanh at the end",
-        "tables of hls4ml (softmax, sigmoid, tanh), `alpha=auto`, graphs that are no chain",
+        "tables of hls4ml (softmax, sigmoid, tanh), `alpha=auto`, graphs that are not a chain",
         "the same bits before a softmax: fractions in the tests, hls4ml, QKeras in float64",
         "QKeras",
     ),

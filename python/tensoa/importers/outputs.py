@@ -15,7 +15,7 @@ MOST_LISTED = 40
 
 
 def chosen(asked: Asked | None, outputs: Sequence[str], inner: Mapping[str, str]) -> dict[str, str]:
-    """{name of each result: the value that it is}. `inner`: the values that are no outputs, by all names that they have.
+    """{name of each result: the value that it is}. `inner`: the values that are not outputs, by all names that they have.
 
     Blocks go to values by name, to outputs before others. Where none fits and their numbers are equal, or where
     the binding requests it, outputs go to blocks in order. Raises InputError for any other block that fits nothing.
@@ -49,7 +49,7 @@ def chosen(asked: Asked | None, outputs: Sequence[str], inner: Mapping[str, str]
 def notes(results: Mapping[str, str], outputs: Sequence[str]) -> list[str]:
     """Lines for people on `results` that are inner values."""
     return [
-        f'block "{name}" is no output of the model, but its inner value "{value}"'
+        f'block "{name}" is not an output of the model, but its inner value "{value}"'
         for name, value in results.items()
         if value not in outputs
     ]

@@ -217,7 +217,7 @@ class Manifest:
 
     @staticmethod
     def from_json(text: Any, where: str) -> "Manifest":
-        """`where`: the file, for messages. Raises InputError for what is no manifest of this format."""
+        """`where`: the file, for messages. Raises InputError for what is not a manifest of this format."""
         schema = text.get("schema") if isinstance(text, dict) else None
         if schema not in (SCHEMA_OF_ONE_TARGET, SCHEMA):
             advice = "compile the model again"

@@ -74,7 +74,7 @@ class Pairs:
     source: Tensor  # [E] int64
     target: Tensor
     is_neighbour: Tensor  # [E] bool
-    neighbours: int  # of the event, also those that are no pair
+    neighbours: int  # of the event, also those that are not a pair
 
     def only(self, keep):
         return Pairs(self.hits, self.layer, self.source[keep], self.target[keep], self.is_neighbour[keep], self.neighbours)

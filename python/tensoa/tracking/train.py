@@ -153,7 +153,7 @@ def parse(arguments):
         "--progress",
         action="store_true",
         default=sys.stderr.isatty(),
-        help="draw the progress bar even where stderr is no terminal",
+        help="draw the progress bar even where stderr is not a terminal",
     )
     options = parser.parse_args(arguments)
     for name in ("epochs", "minutes", "batch", "rate", "held_out"):

@@ -164,7 +164,7 @@ def test_members_of_named_tuples_go_by_their_names(names, match, expected):
 
 def test_entries_of_dicts_go_by_name_and_the_others_take_what_is_left():
     columns = bind([], [block(name, "u") for name in ("a", "plus", "b", "key")])
-    assert columns.results([{"key": 1}, 2, Sums(3, 4)]) == [2, 3, 4, 1]  # a, plus, b (minus is no block), key
+    assert columns.results([{"key": 1}, 2, Sums(3, 4)]) == [2, 3, 4, 1]  # a, plus, b (minus is not a block), key
     with pytest.raises(InputError, match='two results called "key"'):
         columns.results([{"key": 1}, {"key": 2}, 3, 4])
 

@@ -198,7 +198,7 @@ def test_just_in_time_compares_in_the_domain(tmp_path):
 
 @pytest.mark.parametrize("wrong", [lambda y: y * 0, lambda y: y.nan_to_num(0.0), lambda y: y + torch.nan])
 def test_just_in_time_finds_wrong_numbers_beside_nan(wrong, tmp_path, monkeypatch):
-    """NaN in the model's numbers hid all others, and NaN in the program's was no difference."""
+    """NaN in the model's numbers hid all others, and NaN in the program's was not a difference."""
 
     def loaded(path):
         program = load(path)

@@ -186,7 +186,7 @@ def with_numbers_of_no_row(x):
 
 
 def with_weights_of_each_item(x):
-    """Which are no layer of items; of pairs, the other element still is one."""
+    """Which are not a layer of items; of pairs, the other element still is one."""
     y = build.contract(relu(layer(x, 8)), weights(ITEMS, 4, 8), "nik", "iok", "nio")
     a = build.view(y, ("hits", 3, ITEMS, 4), [axis(0), axis(2), axis(3)])
     return build.contract(a, weights(ITEMS, 5, 4, seed=2), "njik", "iok", "njio")

@@ -65,8 +65,8 @@ CENTRED = {
 LEFT = {
     "another mean": less(X, mean_of(X, OUTPUTS - 1)),
     "the mean of something else": less(X, mean_of(layer(2))),
-    "a sum with what is no layer": less(y := build.apply("add", X, OTHER), mean_of(y)),
-    "a layer of one input, which is no sum": less(y := layer(4, inputs=1), mean_of(y)),
+    "a sum with what is not a layer": less(y := build.apply("add", X, OTHER), mean_of(y)),
+    "a layer of one input, which is not a sum": less(y := layer(4, inputs=1), mean_of(y)),
     "a function of a layer": less(y := build.apply("relu", X), mean_of(y)),
     "a short dtype, of which each operation is rounded": less(y := layer(3, dtype=DTYPES["float16"]), mean_of(y)),
 }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are no model, or not a whole one: what they are, and what to do."""
+"""Files that are not a model, or not a whole one: what they are, and what to do."""
 
 from fractions import Fraction
 

@@ -139,5 +139,5 @@ def test_other_pickles_are_refused(tmp_path, model, message):
 
 def test_options_of_trees_are_refused(tmp_path):
     path = saved(linear_model.Ridge().fit(X, Y), tmp_path)
-    with pytest.raises(InputError, match="is no ensemble of trees; expected no options of trees, got margin"):
+    with pytest.raises(InputError, match="is not an ensemble of trees; expected no options of trees, got margin"):
         tensoa.compile(path, tmp_path / "m.pt2", trust_pickle=True, margin=True, report=lambda line: None)

@@ -155,7 +155,7 @@ def test_layers_inside_are_results_where_blocks_have_their_names(tmp_path):
         for got, right in zip(module(*map(torch.tensor, arrays)), part.predict(list(arrays), verbose=0)):
             np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)
         export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
-        assert lines[0] == f'block "{inner}" is no output of the model, but its inner value "{inner}"'
+        assert lines[0] == f'block "{inner}" is not an output of the model, but its inner value "{inner}"'
         assert lines[1] == agreement(f"Keras {keras.__version__}")
         with pytest.raises(
             InputError, match='block "energies": .* its outputs are "flavour", "energy"; the nearest name is "energy"'
@@ -321,7 +321,7 @@ def test_files_that_are_no_models(tmp_path):
     whole = (tmp_path / "model.keras").read_bytes()
     (tmp_path / "cut.keras").write_bytes(whole[: len(whole) // 2])
     refused(tmp_path / "cut.keras", "cannot be read (")
-    for config, message in ((b"[", "its configuration is no JSON"), (b"{}", "its configuration has no class_name")):
+    for config, message in ((b"[", "its configuration is not JSON"), (b"{}", "its configuration has no class_name")):
         with zipfile.ZipFile(tmp_path / "odd.keras", "w") as made:
             made.writestr("config.json", config)
         refused(tmp_path / "odd.keras", message)

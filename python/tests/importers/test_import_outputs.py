@@ -70,7 +70,7 @@ def test_what_the_binding_asks_for_is_kept():
 
 def test_a_place_is_no_other_values_name():
     assert with_places({"a:0": "v", "a": "w"}) == {"a:0": "v", "a": "w"}
-    assert notes({"a": "a", "b": "c"}, ["a"]) == ['block "b" is no output of the model, but its inner value "c"']
+    assert notes({"a": "a", "b": "c"}, ["a"]) == ['block "b" is not an output of the model, but its inner value "c"']
 
 
 def lwtnn(tmp_path):

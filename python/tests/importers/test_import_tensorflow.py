@@ -70,8 +70,8 @@ def test_tensors_inside_are_results_where_blocks_have_their_names(tmp_path, name
     module = load_module(str(tmp_path / name), columns)
     export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
     assert lines[:3] == [
-        f'block "{before}matmul_1" is no output of the model, but its inner value "{before}matmul_1:0"',
-        f'block "{before}matmul:0" is no output of the model, but its inner value "{before}matmul:0"',
+        f'block "{before}matmul_1" is not an output of the model, but its inner value "{before}matmul_1:0"',
+        f'block "{before}matmul:0" is not an output of the model, but its inner value "{before}matmul:0"',
         agreement("TensorFlow"),
     ]
     outputs = [block("y", "uv")] if before else [block("Identity_1", "uv")]

@@ -307,7 +307,7 @@ class Encoder(nn.Module):
 
 
 def test_encoder_layers_with_a_mask_are_checked_as_torch_exports_them():
-    """Rows that are masked throughout among them: they are no numbers by torch's fast path."""
+    """Rows that are masked throughout among them: they are not numbers by torch's fast path."""
     torch.manual_seed(0)
     module = Encoder().eval().requires_grad_(False)
     inputs = [block("x", "abcdefghijkl"), block("is_padding", "pqr", column_dtype="bool", dtype="bool")]

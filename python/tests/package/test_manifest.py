@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a package: what is written is read again, and what is no manifest is refused by the name of its key."""
+"""The manifest of a package: what is written is read again, and what is not a manifest is refused by the name of its key."""
 
 import copy
 import json

@@ -396,7 +396,7 @@ def test_groups_of_offsets_are_as_lists(attention):
         ({}, "groups is an empty dict, expected a dict {block: offsets} with jets"),
         (np.ma.MaskedArray([0, 4, 9], [False, True, False]), "groups are a masked array"),
         ([0, None, 9], "groups are list, expected integers|groups are numpy.ndarray of object"),
-        ({"jet": [0, 9]}, "groups has jet, which is no block with rows; there are jets; the nearest is jets"),
+        ({"jet": [0, 9]}, "groups has jet, which is not a block with rows; there are jets; the nearest is jets"),
     ],
 )
 def test_groups_that_are_none_are_refused(attention, groups, says):

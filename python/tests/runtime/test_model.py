@@ -512,7 +512,7 @@ def bad_calls():
         "too many blocks": ((x, y), {}, "got 2 arrays, expected 1, one for each of its blocks (features)"),
         "both ways": ((x,), {"y": y}, "got 1 positional and 1 named arguments"),
         "text for a table": (("jets.parquet",), {}, "block features is str, expected an array of float32"),
-        "keys that are no text": (({1: x, "y": y, "z": z},), {}, "got the key 1 of type int, expected names of columns"),
+        "keys that are not text": (({1: x, "y": y, "z": z},), {}, "got the key 1 of type int, expected names of columns"),
         "nulls": ((nulls,), {}, "column x has nulls, the first in row 1; expected none"),
         "text in Arrow": (
             (pa.table({"x": ["a"], "y": ["b"], "z": ["c"]}),),

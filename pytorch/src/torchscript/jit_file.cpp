@@ -45,7 +45,7 @@ std::string reason_of(const std::exception& error, const std::filesystem::path& 
   try {
     static_cast<void>(package::names_in_archive(path));
   } catch (const std::exception&) {
-    return "it is no archive: cut off, or a file of another program; write it again with "
+    return "it is not an archive: cut off, or a file of another program; write it again with "
            "torch.jit.script(module).save(\"model.pt\")";
   }
   const std::string reason = short_message(error);

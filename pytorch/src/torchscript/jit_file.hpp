@@ -25,7 +25,7 @@ void load_named(const std::string& subject, const std::function<void()>& load,
                 const std::function<std::string(const std::exception&)>& why);
 
 /// Loads a TorchScript file on the CPU, and gives it to `use`.
-/// @throws LoadError when it is no such file, has no forward method, or `use` throws something of torch
+/// @throws LoadError when it is not such a file, has no forward method, or `use` throws something of torch
 void with_jit_file(const std::filesystem::path& path,
                    const std::function<void(torch::jit::Module& module)>& use);
 

@@ -23,7 +23,7 @@ class MutationAnalysis {
   const std::vector<bool>& to_arguments() const noexcept { return to_arguments_; }
 
   /// The operator that may leave something behind in the module, like "aten::batch_norm"; empty
-  /// where a call changes nothing. A model that changes is no function of its inputs, threads would
+  /// where a call changes nothing. A model that changes is not a function of its inputs, threads would
   /// race for it, and it might keep tensors over columns that are gone by the next call.
   const std::string& state_writer() const noexcept { return state_writer_; }
 

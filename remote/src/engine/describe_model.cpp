@@ -10,7 +10,7 @@
 namespace tensoa::remote {
 namespace {
 
-/// More columns than this are no columns that a user names.
+/// The most columns for which a user has names.
 constexpr std::int64_t kMostColumns = 10'000;
 
 /// The number of columns of rows [rows, k], of single columns [rows], or of planes [1, k, rows]; none for other

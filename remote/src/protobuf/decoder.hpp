@@ -20,7 +20,7 @@ namespace tensoa::remote::protobuf {
 
 using Piece = std::span<const std::byte>;
 
-/// Bytes that are no message, or end too early. `what` says where.
+/// Bytes that are not a message, or end too early. `what` says where.
 struct DecodeError {
   const char* what;
 };

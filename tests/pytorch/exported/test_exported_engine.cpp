@@ -145,7 +145,7 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// An archive with the checksums of what it holds now; one that is no archive any more stays as it is.
+/// An archive with the checksums of what it holds now; one that is not an archive any more stays as it is.
 std::string saved_again(const std::string& changed) {
   try {
     const package::Archive archive(changed);

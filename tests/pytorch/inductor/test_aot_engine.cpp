@@ -744,7 +744,7 @@ TEST_P(AotGraphs, MemoryIsFlatOverTenThousandReplays) {
   expect_mlp(out, 0, 100);
 }
 
-// ---- files that are no packages for this place
+// ---- files that are not packages for this place
 
 class AotPackage : public testing::Test {
  protected:

@@ -407,7 +407,7 @@ TEST_P(CopyTruth, PaddedRowsAreCopiedOnce) {
   constexpr std::size_t kGroups = kRows / 6;
   const auto rows = make<Six>(kRows);
   auto groups = make<Groups>(kGroups + 1);
-  memory_.pop_back();  // the offsets are read, and the work with them is no copy of columns
+  memory_.pop_back();  // the offsets are read, and the work with them is not a copy of columns
   auto out = make<Kinds>(kGroups);
   const auto from = rows.const_view().records();
   const auto to = out.view().records();

@@ -166,7 +166,7 @@ struct QueueTraits<::alpaka::QueueUniformCudaHipRtNonBlocking<Api>> {
 /// | extent {n} | plain |
 /// | extent {planes, n}, any row pitch | Vector, Matrix (planes column-major) |
 ///
-/// @throws BindingError where a row pitch is no multiple of the element size, and where the memory is of
+/// @throws BindingError where a row pitch is not a multiple of the element size, and where the memory is of
 /// another device than the view
 template <accel::detail::AlpakaView View>
 struct ForeignSource<View> {

@@ -73,7 +73,7 @@ std::array<ColumnRecord, kFieldCount<Layout>> columns_of(const Records<Layout>& 
 /// A Scalar is a column that has one value in all rows.
 /// @return a collection in host memory, with the rows of the file; `copy` takes it to a device
 /// @throws InputError that names file, column and row: what cannot be read, an absent column, a null or a number that
-/// the field does not hold, a scalar with several values or none; ConfigError for a name in `options` that is no field
+/// the field does not hold, a scalar with several values or none; ConfigError for a name in `options` that is not a field
 template <template <template <class> class> class Layout>
 PortableCollection<Layout> read_collection(const std::filesystem::path& path,
                                            const CollectionOptions& options = {}) {

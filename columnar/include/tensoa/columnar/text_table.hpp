@@ -36,7 +36,7 @@ struct TextColumn {
 /// @param path for messages
 /// @param has_names the first line has the names of the columns, among which others may be; else these are all that
 /// there are
-/// @throws InputError for a column that is absent or there twice, an empty field, text that is no number of the
+/// @throws InputError for a column that is absent or there twice, an empty field, text that is not a number of the
 /// column's type
 TableChunk parse_text(const std::filesystem::path& path, std::string_view text,
                       const std::vector<TextColumn>& columns, bool has_names);

@@ -132,7 +132,7 @@ void require_whole(const Ensemble& ensemble, const std::string& subject);
 /// "counts": {"nodes": …, "trees": …, "sets": …, "set_words": …, "leaf_values": …}.
 std::string to_bytes(const Ensemble& ensemble);
 
-/// @throws LoadError that begins with `subject` where the bytes are no whole ensemble
+/// @throws LoadError that begins with `subject` where the bytes are not a whole ensemble
 Ensemble from_bytes(std::string_view bytes, const std::string& subject);
 
 }  // namespace tensoa::forest

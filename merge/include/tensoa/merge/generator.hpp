@@ -25,7 +25,7 @@ struct GeneratorOptions {
 /// hadrons that do the same. What they leave in a layer becomes clusters, and clusters become fragments
 /// by density: each follows its nearest neighbour of higher density within five layers; one that has
 /// none begins a fragment. So showers come in several fragments, and a fragment may have clusters of
-/// several particles. It is no physics simulation.
+/// several particles. It is not a physics simulation.
 ///
 /// Coordinates are whole micrometres, energies whole keV and times whole picoseconds, so that all
 /// compilers and mathematics libraries give the same event. Particle ids are 1 … particles for the

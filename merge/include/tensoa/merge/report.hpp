@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxReportClusters = 60'000;
 /// @param summary_json the object that `tensoa merge --json` writes, as UTF-8 text
 /// @param events the first kMaxReportEvents of them are shown; clusters and merged_id are read
 /// @param scores, counts of all events
-/// @throws ConfigError if the summary is no JSON object
+/// @throws ConfigError if the summary is not a JSON object
 /// *Threads*: safe.
 std::string report_page(std::string_view summary_json, const std::vector<const Event*>& events,
                         const events::ScoreHistogram& scores, const MergeCounts& counts);

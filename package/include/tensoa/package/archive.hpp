@@ -23,7 +23,7 @@ class Archive {
   Archive() = default;
 
   /// @param bytes the whole archive; its comment may be anything
-  /// @throws std::runtime_error where it is no such archive: cut off, compressed, encrypted, above 4 GB,
+  /// @throws std::runtime_error where it is not such an archive: cut off, compressed, encrypted, above 4 GB,
   ///     files that overlap, that lie outside of the bytes or of the folder, or of the same name
   explicit Archive(std::string_view bytes);
 

@@ -21,7 +21,7 @@ enum class FileKind : std::uint8_t {
   kUnknown,          ///< another archive, another format, or cut off
 };
 
-/// Reads the directory of the archive, or the beginning of another file, nothing else. kUnknown for what is no file.
+/// Reads the directory of the archive, or the beginning of another file, nothing else. kUnknown for what is not a file.
 FileKind kind_of_file(const std::filesystem::path& path) noexcept;
 
 /// What the file, or a folder of TensorFlow's, is instead of a package, and how to make one of it; nothing where it is

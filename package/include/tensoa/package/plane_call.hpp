@@ -96,7 +96,7 @@ class PlaneCall {
   CopyReport run_again();
 
   /// The same for each group. Planes have the rows of all of them; scalars have one number for each, or the stride 0;
-  /// results that are no rows of a collection lie one after another.
+  /// results that are not rows of a collection lie one after another.
   /// @param now_and_then called between groups, every tenth of a second
   /// @throws BindingError for a result that lies on another plane; FailedGroup for the first call that fails: results of those
   /// before it are written

@@ -117,7 +117,7 @@ class Follower:
             return self.verified(Program(self.capture.rows, tuple(outputs)))
 
     def _culprit(self, nodes: Sequence[Node], reason: str) -> tuple[Node, str]:
-        """The first node with which the values so far are no program, and why: by halves, as what follows does not help."""
+        """The first node with which the values so far are not a program, and why; found by bisection."""
         made = [(node, self._output(tensor, i)) for i, node in enumerate(nodes) if (tensor := self._result(node)) is not None]
         least, most = 0, len(made)
         while least < most:

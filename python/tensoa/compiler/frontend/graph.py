@@ -16,7 +16,7 @@ from tensoa.row_numbers import branches, limits_of, takes_any_rows
 from tensoa.tracing import decomposed
 
 #: Operations that torch.export would take apart: over rows and other axes together, into rows put behind rows, into ranges of
-#: uint16, which torch does not calculate on a CPU, or into the root of a variance that is no float32.
+#: uint16, which torch does not calculate on a CPU, or into the root of a variance that is not a float32.
 KEPT = [
     torch.ops.aten.linear.default,
     torch.ops.aten.matmul.default,

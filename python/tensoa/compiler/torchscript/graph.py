@@ -37,7 +37,7 @@ def refusal(what: str, where: str | None = None) -> Unsupported:
 
 
 def _are_numbers(arguments: Sequence[Value], takes_tensor: Sequence[bool]) -> bool:
-    """Whether an operator on tensors is given numbers instead: a trace has sizes as tensors (NumToTensor is no step here)."""
+    """Whether an operator on tensors is given numbers instead: a trace has sizes as tensors (NumToTensor is ignored)."""
     values = [value for value, is_tensor in zip(arguments, takes_tensor) if is_tensor and value is not None]
     is_number = [not isinstance(value, torch.Tensor) for value in values]
     return any(is_number) and all(n or (value.dim() == 0 and is_known(value)) for value, n in zip(values, is_number))

@@ -22,7 +22,7 @@ def read(path: str) -> dict:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: its configuration is no JSON ({first_line(error)}), {EXPECTED}") from error
+        raise InputError(f"{path}: its configuration is not JSON ({first_line(error)}), {EXPECTED}") from error
     if not isinstance(config, dict) or "class_name" not in config:
         raise InputError(f"{path}: its configuration has no class_name, {EXPECTED}")
     return config

@@ -33,7 +33,7 @@ message names the node.
 
 A test passes where the module gives the expected numbers, of the expected type and shape. It is refused where the module
 says that it does not take the model: strings, sequences, types that torch lacks (float8, int4), training, losses, loops,
-negative indices that are no constants for GatherElements and ScatterElements, conditions that depend on the inputs.
+negative indices that are not constants for GatherElements and ScatterElements, conditions that depend on the inputs.
 Tests of opset 1 to 10 are of operators that have not changed since. Half precision may differ by two units in the last place.
 
 | tests of | number | passed | wrong | refused | share that passes |

@@ -103,7 +103,7 @@ class _Process:
             answer = json.loads(line)
             error, result = answer["error"], answer["result"]
         except ValueError:
-            error = f"the process of TensorFlow ends, or says what is no answer: {line[:100]}"
+            error = f"the process of TensorFlow ends, or says what is not an answer: {line[:100]}"
         if error:
             raise InputError(f"{self.path}: {error}")
         return result

@@ -140,7 +140,7 @@ def _load(path: str) -> Model:
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what TensorFlow prints is no answer
+    os.dup2(2, 1)  # what TensorFlow prints is not an answer
     model = _answer(out, lambda: _load(sys.argv[1]))
     for line in sys.stdin:
         what, *arguments = json.loads(line)

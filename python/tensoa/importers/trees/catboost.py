@@ -148,7 +148,7 @@ class _Reader:
         try:
             parameters = json.loads(parameters) if isinstance(parameters, str) else parameters
         except ValueError:
-            self.fail('"params" of its "model_info" is no JSON')
+            self.fail('"params" of its "model_info" is not JSON')
         loss = self.member(self.member(parameters, "loss_function", dict), "type", str)
         if loss not in LINKS:
             self.unsupported(f'its loss function is "{loss}", expected one of {", ".join(LINKS)}')

@@ -35,7 +35,7 @@ LINKS = {
 
 
 class NotTrees(Unsupported):
-    """A `model` that is loaded, and is no ensemble of trees that is read. `notes`: lines for people."""
+    """A `model` that is loaded, and is not an ensemble of trees that is read. `notes`: lines for people."""
 
     def __init__(self, message: str, model: Any, notes: list[str]) -> None:
         super().__init__(message)
@@ -77,7 +77,7 @@ def read(content: bytes, subject: str, trust_pickle: bool = False) -> Imported:
 
 
 def _trees(model: Any, subject: str, notes: list[str]) -> Imported:
-    """Raises InputError, Unsupported for what is no trees."""
+    """Raises InputError, Unsupported for what is not an ensemble of trees."""
     import sklearn
 
     last, steps = taken_apart(model, subject)

@@ -77,7 +77,7 @@ def test_package_of_an_inner_value_is_compared_with_onnx_runtime(tmp_path):
     module = import_onnx(tmp_path / "m.onnx", columns)
     assert module(torch.zeros(1, 3)).tolist() == [[-9, 0, 9]]
     export(module, columns, tmp_path / "m.pt2", Options(report=lines.append))
-    assert lines[0] == 'block "output/BiasAdd" is no output of the model, but its inner value "output/BiasAdd:0"'
+    assert lines[0] == 'block "output/BiasAdd" is not an output of the model, but its inner value "output/BiasAdd:0"'
     assert lines[1] == agreement("ONNX Runtime")
 
 

@@ -139,7 +139,7 @@ struct RowOf {
 
 }  // namespace detail
 
-/// Field policy: `Hit<Row>` is one row of real references (`float&`); a Scalar is no part of it.
+/// Field policy: `Hit<Row>` is one row of real references (`float&`); a Scalar is not a part of it.
 template <class Field>
 using Row = typename detail::RowOf<Field, false>::Type;
 

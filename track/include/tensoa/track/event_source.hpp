@@ -37,7 +37,7 @@ inline constexpr std::size_t kMostTextOfEvent = std::size_t{256} << 20U;
 /// The node features (r_scaled, phi_scaled, z_scaled) are left as they are.
 ///
 /// @throws InputError, one line with the file, what was got and what was expected: a file that is
-/// missing, empty, truncated or not of its kind; a table with several events; wrong columns; fields that are no numbers; coordinates that
+/// missing, empty, truncated or not of its kind; a table with several events; wrong columns; fields that are not numbers; coordinates that
 /// are NaN or infinite (with the row, counted from 1); a duplicate hit_id; truth that does not cover
 /// the hits; more text than kMostTextOfEvent.
 /// @throws std::bad_alloc where there is no memory for it

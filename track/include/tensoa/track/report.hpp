@@ -33,7 +33,7 @@ struct ReportEvent {
 /// @param summary_json the object that `tensoa track --json` writes, as UTF-8 text
 /// @param events the first kMaxReportEvents of them are shown
 /// @param scores the edge scores of all events
-/// @throws ConfigError if the summary is no JSON object, or an edge refers to no hit of its event
+/// @throws ConfigError if the summary is not a JSON object, or an edge refers to no hit of its event
 /// *Threads*: safe.
 std::string report_page(std::string_view summary_json, std::span<const ReportEvent> events,
                         const ScoreHistogram& scores);

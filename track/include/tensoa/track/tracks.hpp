@@ -12,7 +12,7 @@ namespace tensoa::track {
 /// When edges and hits make a track.
 struct TrackOptions {
   float min_score = 0.5F;    ///< edges of at least this score join their hits
-  std::size_t min_hits = 3;  ///< groups of fewer hits are no tracks
+  std::size_t min_hits = 3;  ///< groups of fewer hits are not tracks
   /// mm: two hits of one layer lie within that on a track, as where modules overlap; infinite: anywhere.
   float max_layer_distance = 30.0F;
 };

@@ -74,7 +74,7 @@ struct Eigen3 {
   }
 };
 
-/// The features of rows that are no fragments.
+/// The features of rows that are not fragments.
 struct ClearNodes {
   View<Node> nodes;
   std::size_t first;  ///< such row

@@ -42,7 +42,7 @@ inline Reduced reduced(V x) {
   return {n, fused(n, all(-kLn2Low), fused(n, all(-kLn2High), x))};
 }
 inline V power_of_two(V n) { return power_of_two(__builtin_convertvector(n, I)); }
-/// What is no number stays so.
+/// What is not a number stays so.
 inline V between(V x, float low, float high) { return smallest(all(high), largest(all(low), x)); }
 inline V exp_of(Reduced a) {
   const V y = fused(polynomial(kExp, a.r) * a.r, a.r, a.r) + all(1);

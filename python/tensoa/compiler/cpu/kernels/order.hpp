@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-/// The order of numbers, as torch has it: what is no number is larger than all, and 0 is -0.
+/// The order of numbers, as torch has it: what is not a number is larger than all, and 0 is -0.
 
 #include "columns.hpp"
 

@@ -88,7 +88,7 @@ inline void store(float* p, V x) { *reinterpret_cast<Unaligned*>(p) = x; }
 inline V all(float x) { return _mm512_set1_ps(x); }
 inline V fused(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
 inline V square_root(V x) { return _mm512_sqrt_ps(x); }
-inline V largest(V a, V b) { return _mm512_max_ps(a, b); }  // b where one is no number
+inline V largest(V a, V b) { return _mm512_max_ps(a, b); }  // b where one is not a number
 inline V smallest(V a, V b) { return _mm512_min_ps(a, b); }
 inline bool is_any_not_above(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ); }
 template <int kMode>

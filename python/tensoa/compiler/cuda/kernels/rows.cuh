@@ -95,7 +95,7 @@ struct Vector {
 };
 
 // Which positions of each tile hold numbers: bit c of valid(n). The others are padding, zero where a
-// value is "clean". What follows from infinities is not: zero times an infinity is no number.
+// value is "clean". What follows from infinities is not: zero times an infinity is not a number.
 template <class Layout>
 __device__ __forceinline__ bool is_valid(int n, int i, int quad) {
   return Layout::valid(n) == 0xffu || (Layout::valid(n) >> (2 * quad + (i & 1)) & 1u);

@@ -27,7 +27,7 @@ def _gather_known(call: Call) -> Results:
 
 
 def _from_first(call: Call, i: int, size: int) -> torch.Tensor:
-    """Indices, those that count from the last made to count from the first; where they are no constants, torch refuses
+    """Indices, those that count from the last made to count from the first; where they are not constants, torch refuses
     negative ones.
     """
     value = call.value(i)

@@ -327,7 +327,7 @@ struct EdgeColumns {
     edges.truth[e] = hits.particle_id[s] != 0 && hits.particle_id[s] == hits.particle_id[t];
   }
 
-  /// No edge: from the last row, which is no hit, to itself.
+  /// No edge: from the last row, which is not a hit, to itself.
   TENSOA_HOST_DEVICE void clear(std::size_t e) const {
     edges.source[e] = edges.target[e] = static_cast<std::int64_t>(hits.size() - 1);
     edges.dr[e] = edges.dphi[e] = edges.dz[e] = edges.dR[e] = 0;

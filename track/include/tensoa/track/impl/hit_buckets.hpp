@@ -100,7 +100,7 @@ struct Bucket {
 struct GraphStatus {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
-  std::uint64_t hits = kNone;       ///< rows from here on are no hits
+  std::uint64_t hits = kNone;       ///< rows from here on are not hits
   std::uint64_t bad_hit = kNone;    ///< the first row with a NaN or infinite coordinate
   std::uint64_t bad_layer = kNone;  ///< the first row on a layer that the LayerTable does not have
   std::int64_t buckets = 0;
