@@ -7,9 +7,9 @@
 #   JOBS=N                 at most N jobs at a time
 #   CMAKE_ARGS=-D...       more arguments for cmake
 #   FUZZ_SECONDS=60        how long each fuzzer of `make fuzz` runs
-#   PROGRAM_SEEDS=0:10000  which seeds `make fuzz-programs` takes
+#   PROGRAM_SEEDS=0:10000  the seeds of `make fuzz-programs`
 #   GRAPH_SEEDS=0:20000    the same of `make fuzz-graphs`
-#   PACKAGE_SEEDS=0:1000   which seeds `make fuzz-packages` takes; PACKAGE_DEVICE=cuda: for the GPU of this machine
+#   PACKAGE_SEEDS=0:1000   the seeds of `make fuzz-packages`; PACKAGE_DEVICE=cuda: for the GPU of this machine
 #   INFER_SEEDS=0:200      the same of `make fuzz-infer`
 #   SOAK_EVENTS=10000      how many events `make soak` runs over
 #   KILL_SECONDS=600       how long `make soak-service` kills and updates servers (without updates: a quarter of it)
@@ -198,13 +198,13 @@ docs: setup ## Write the site to build/site/html: pages and reference; a dead li
 interface: setup ## Write docs/interface.txt: each public name of C, C++ and Python, with its signature
 	@$(PYTHON) scripts/write_interface.py
 
-newest-torch: ## Build and test everything with the newest torch, in a .venv-newest-torch of its own
+newest-torch: ## Build and test everything with the newest torch, in its own .venv-newest-torch
 	@TENSOA_VENV=.venv-$@ TORCH_VERSION=newest scripts/setup.sh
 	@cmake --preset $@ -DTENSOA_SHARED_DATA=$(abspath $(TENSOA_SHARED_DATA)) $(CMAKE_ARGS)
 	@cmake --build build-$@
 	@ctest --preset $@ --parallel $(JOBS) --progress
 
-fuzz: setup ## Feed made-up bytes and numbers to what takes them from outside, with clang's libFuzzer
+fuzz: setup ## Feed made-up bytes and numbers to the code that reads them from outside, with clang's libFuzzer
 	@cmake --preset $@ -DTENSOA_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CMAKE_ARGS)
 	@cmake --build build-$@ --target fuzzers
 	@ctest --preset $@ --parallel $(JOBS) --progress
@@ -222,7 +222,7 @@ fuzz-packages: program ## Export random modules, run `tensoa infer` over random 
 fuzz-infer: export UBSAN_OPTIONS = print_stacktrace=1
 # LeakSanitizer cannot always stop the threads of torch and oneTBB when the program ends.
 fuzz-infer: export ASAN_OPTIONS = detect_leaks=0
-# AddressSanitizer calls dlopen() in the place of the program, whose RUNPATH then does not count.
+# AddressSanitizer calls dlopen() itself, so that the RUNPATH of the program does not count.
 fuzz-infer: export LD_LIBRARY_PATH := $(CURDIR)/build-asan-infer
 fuzz-infer: setup ## The same, and random tables, with an `infer` under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan -B build-asan-infer -DTENSOA_TOOLS=ON -DTENSOA_PYTORCH=ON -DTENSOA_BUILD_TESTS=OFF $(CMAKE_ARGS)
@@ -241,7 +241,7 @@ fuzz-columns: build/.configured-$(PRESET) ## Many draws, from the date, of the p
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/package/test_planes --gtest_brief=1
 	@TENSOA_TEST_SEED=$$(date -u +%Y%m%d) TENSOA_TEST_DRAWS=$(DRAWS) build/tests/pytorch/test_foreign_columns --gtest_brief=1
 
-soak: packages ## Run over many events with all cores, and see that memory, files and threads stay as many
+soak: packages ## Run over many events with all cores, and see that memory, files and threads do not grow
 	@cmake --build build --target tensoa_soak
 	@build/tests/soak/tensoa_soak build/models/tensoa.pt2 $(SOAK_EVENTS)
 
@@ -253,7 +253,7 @@ soak-service: build/.configured-$(PRESET) ## Kill, stop, stall, restart and upda
 	@TENSOA_TEST_KILL_SECONDS=$$(( $(KILL_SECONDS) / 4 )) tests/service/run.py --triton mlp --servers 3 -- \
 	  build/tests/remote/test_servers --gtest_brief=1 '--gtest_filter=Of/Killed.*'
 
-width: build ## Export a model of each kind and time it beside its peers; writes docs/width.md
+width: build ## Export a model of each kind and time it next to its peers; writes docs/width.md
 	@cmake --build build --target compare_width >/dev/null
 	@$(PYTHON) bench/width.py
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Sources of CUDA are compiled where the build is for CUDA and has a CUDA compiler of the runtime's major
-# version, 12.8 or later, which knows sm_100. Then there is
+# version, 12.8 or later, which has sm_100. Then there is
 #   tensoa_cuda                                   what they are compiled and linked with
 #   tensoa_cuda_sources(VARIABLE file...)         C++ files as CUDA ones, in the build folder: CMake gives a file one language
 

@@ -4,7 +4,7 @@
 """Checks that code in the Markdown files is what the sources say, and that links lead somewhere. Exit status 1 on a finding.
 
 A fenced block after a line `<!-- from: PATH#MARK -->` must equal the lines of PATH between `[MARK]` and `[/MARK]`, each in a
-comment line of its own (all such regions of the file together, indentation taken off). Without #MARK: the whole file.
+separate comment line (all such regions of the file together, indentation taken off). Without #MARK: the whole file.
 
 Each `code` in a table after a line `<!-- in: GLOB... -->` must be in one of these files, "…" standing for anything; a string
 literal of several lines is one line. Each `test_NAME: Suite.Case`, in any page, must be a test of the program test_NAME.

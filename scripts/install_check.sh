@@ -80,7 +80,7 @@ PYTHONPATH=build-outside/torch/share/tensoa/python .venv/bin/python -m tensoa.ex
 $small build-outside/small.pt2
 ! ldd "$small" "$at/torchscript" | grep -E '^\s*lib(torch|c10)' || fail "a program with tensoa::tensoa is linked with torch"
 scripts/check_example.py examples/05_just_in_time.cpp "$at/torchscript" build/examples/linear.pt
-# Where the program hides its names: an error, not a second tensoa beside the first.
+# Where the program hides its names: an error, not a second tensoa next to the first.
 (cd "$at" && eval "$(ninja -t commands torchscript | tail -n 1 | sed -E 's/"-Wl,--export-dynamic-symbol=[^ ]*"//g; s/-o torchscript/-o hidden/')")
 ! "$at/hidden" build/examples/linear.pt >/dev/null 2>build-outside/message || fail "libtensoa_torch.so was opened by a program without its names"
 grep -q -- "-Wl,--export-dynamic" build-outside/message || fail "the message of a program without its names is $(<build-outside/message)"
@@ -119,7 +119,7 @@ build-outside/none/bin/tensoa inspect $package
 build-outside/none/bin/tensoa check $package
 scripts/empty_root.sh $program $package
 
-# A project of its own, by the commands of docs/cpp.md.
+# A separate project, by the commands of docs/cpp.md.
 (
   prefix=$PWD/build-outside/none
   mkdir build-outside/my_program

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the site, build/site/html: the Markdown pages and notebooks, the reference of the public headers and of Python.
 
-docs/README.md is the index: its headings and lists are the tree beside every page. All pages that are linked from there belong
+docs/README.md is the index: its headings and lists are the tree next to every page. All pages that are linked from there belong
 to the site, and all files that they link. Doxygen gets each page as HTML, with its headings as sections; docs/Doxyfile makes a
 warning an error. docs/search.js searches sections and names; its index is written here. At the end each link of each page is
 followed: exit status 1, and a line for each that leads nowhere.
@@ -102,7 +102,7 @@ def markdown_of(page):
 class Site:
     def __init__(self):
         self.pages = {}  # path from the root: text for Doxygen
-        self.files = set()  # what pages link that is no page
+        self.files = set()  # what pages link that is not a page
 
     def target(self, page, link):
         """Where a link of a page leads on the site; adds what it leads to."""
@@ -248,7 +248,7 @@ def tab(kind, title, url=""):
 
 
 def layout(site):
-    """The tree beside the pages: the headings and lists of the index, then the reference."""
+    """The tree next to the pages: the headings and lists of the index, then the reference."""
     group = '    <tab type="usergroup" visible="yes" title="{}">\n{}    </tab>\n'
     tree = ['    <tab type="mainpage" visible="yes" title="tensoa"/>\n']
     text = (ROOT / INDEX).read_text(encoding="utf-8")

@@ -17,7 +17,7 @@
 #   path       `tensoa-bench path`, for docs/saved_time.md; needs build/models/{tensoa,merge}.pt2 for CUDA
 #   track      `tensoa-bench track`
 #   scaling    `tensoa-bench scaling`, over all GPUs
-#   gpus       `tensoa-bench track` over all GPUs, in one process; and the first GPU's figures beside those of as many processes
+#   gpus       `tensoa-bench track` over all GPUs, in one process; and the first GPU's figures next to those of that number of processes
 #   tests      the C++ tests
 #   python     the Python tests that use a GPU
 #   programs   `make fuzz-programs`: needs many cores, no GPU
