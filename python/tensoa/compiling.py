@@ -466,7 +466,9 @@ def _outputs_of(
     first, second = (_results(module, value) for value in values)
     absent = absent_results(module.own_value() if isinstance(module, RowsFirst) else values[0])
     if len(first) != len(second):
-        raise InputError(f"the model gave {len(first)} and {len(second)} results for other rows, expected the same number")
+        raise InputError(
+            f"the model gave {len(first)} and {len(second)} results for other numbers of rows, expected the same number"
+        )
     if not first:
         raise InputError("the model gave no results, expected one or more")
     found = _in_order([name for name, _ in first], asked, isinstance(values[0], dict))
