@@ -14,7 +14,7 @@
 #include "tensoa/sched/waiting.hpp"
 
 /// @file
-/// What benchmarks ask of the GPU itself, chosen at link time: gpu_probe_cuda.cpp, or
+/// What benchmarks need from the GPU itself, chosen at link time: gpu_probe_cuda.cpp, or
 /// gpu_probe_none.cpp, which throws a DeviceError. All queues are queues of GPUs.
 
 namespace tensoa::bench {

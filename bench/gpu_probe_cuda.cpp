@@ -74,13 +74,13 @@ std::size_t parameter_bytes(CUresult (*info)(Kernel, std::size_t, std::size_t*, 
 
 GpuLaunch launch_of(cudaGraphNode_t node) {
   cudaGraphNodeType type{};
-  check(cudaGraphNodeGetType(node, &type), "asking for a launch");
+  check(cudaGraphNodeGetType(node, &type), "querying a launch");
   if (type != cudaGraphNodeTypeKernel) return {};
   CUDA_KERNEL_NODE_PARAMS_v2 kernel{};
   const CUresult status = driver<CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)>(
       "cuGraphKernelNodeGetParams_v2")(node, &kernel);
   if (status != CUDA_SUCCESS) {
-    throw DeviceError("scaling: asking for a launch: error " + std::to_string(status));
+    throw DeviceError("scaling: querying a launch: error " + std::to_string(status));
   }
   using OfFunction = CUresult(CUfunction, std::size_t, std::size_t*, std::size_t*);
   using OfKernel = CUresult(CUkernel, std::size_t, std::size_t*, std::size_t*);
@@ -122,7 +122,7 @@ std::vector<GpuLaunch> gpu_launches_of(const Queue& queue, const std::function<v
   std::size_t count = 0;
   check(cudaGraphGetNodes(graph.get(), nullptr, &count), "counting launches");
   std::vector<cudaGraphNode_t> nodes(count);
-  check(cudaGraphGetNodes(graph.get(), nodes.data(), &count), "asking for launches");
+  check(cudaGraphGetNodes(graph.get(), nodes.data(), &count), "querying launches");
   std::vector<GpuLaunch> launches(count);
   std::ranges::transform(nodes, launches.begin(), launch_of);
   return launches;

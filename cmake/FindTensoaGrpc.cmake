@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Finds gRPC for C++, 1.51 or later, without protobuf, which gRPC's own configuration asks for and we do not use. Makes
+# Finds gRPC for C++, 1.51 or later, without protobuf, which gRPC's own configuration requests and we do not use. Makes
 #   TensoaGrpc::grpc         headers (SYSTEM) and libraries
 #   TensoaGrpc::hidden       the same, with gRPC itself from static libraries where they are there
 #   TensoaGrpc_VERSION       for example 1.51.1

@@ -9,7 +9,7 @@ set(TensoaPython_PACKAGES FALSE)
 if(EXISTS "${Python_EXECUTABLE}")
   find_package(Python 3.11 COMPONENTS Interpreter Development.Module QUIET)
   if(Python_FOUND)
-    # nanobind asks for this target where it is to build for the stable ABI, Python 3.12 and later; CMake has it from 3.26 on.
+    # nanobind requires this target where it is to build for the stable ABI, Python 3.12 and later; CMake has it from 3.26 on.
     if(NOT TARGET Python::SABIModule)
       add_library(Python::SABIModule INTERFACE IMPORTED)
     endif()

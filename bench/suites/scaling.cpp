@@ -353,7 +353,7 @@ class Scaling {
           } catch (...) {
             failure = std::current_exception();
           }
-          step.arrive_and_wait();  // memory is asked for between these two
+          step.arrive_and_wait();  // memory is measured between these two
           step.arrive_and_wait();
         }
         if (failure) std::rethrow_exception(failure);
@@ -520,7 +520,7 @@ std::vector<ResultRow> measure_on(const std::vector<Device>& devices,
   return rows;
 }
 
-/// What the issue asks for and could not be had.
+/// What the issue requires and the machine lacks.
 void add_not_measured(std::vector<ResultRow>& rows, const std::vector<Device>& gpus) {
   for (const std::size_t count : kNumbersOfGpus) {
     if (count <= gpus.size()) continue;

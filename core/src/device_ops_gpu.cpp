@@ -138,7 +138,7 @@ std::string gpu_problem() {
 
 std::string gpu_name(int device) {
   gpu::Properties properties{};
-  check(gpu::get_properties(properties, device), device, [] { return "asking for the name"; });
+  check(gpu::get_properties(properties, device), device, [] { return "querying the name"; });
   return properties.name;
 }
 
@@ -146,7 +146,7 @@ DeviceMemory gpu_memory(int device) {
   const CurrentDevice current(device);
   DeviceMemory memory;
   check(gpu::memory_info(&memory.free, &memory.total), device,
-        [] { return "asking for the memory"; });
+        [] { return "querying the memory"; });
   return memory;
 }
 
@@ -233,7 +233,7 @@ bool gpu_event_is_reached(int device, void* event) {
     static_cast<void>(gpu::get_last_error());  // an answer, which the runtime keeps as an error
     return false;
   }
-  check(status, device, [] { return "asking for an event"; });
+  check(status, device, [] { return "querying an event"; });
   return true;
 }
 

@@ -64,7 +64,7 @@ Account& account_of(Device device) noexcept {
               std::to_string(figures.of(each).now);
   }
   throw DeviceFullError("memory for " + std::string(name_of(purpose)) + " on " + to_string(device) +
-                        ": asked for " + std::to_string(bytes) + " bytes, the budget is " +
+                        ": requested " + std::to_string(bytes) + " bytes, the budget is " +
                         std::to_string(budget) + ", in use are " + std::to_string(figures.all.now) +
                         " (" + shares +
                         "); free some, use smaller batches, or raise memory_budget()");

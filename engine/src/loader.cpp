@@ -126,7 +126,7 @@ std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
   if (other != nullptr) {
     throw LoadError(subject + "is of the kind \"" + std::string(other->name()) +
                     "\", which is compiled " + std::string(name_of(other->compilation())) +
-                    ", got " + enumerator_of(compilation) + "; ask for " +
+                    ", got " + enumerator_of(compilation) + "; request " +
                     enumerator_of(other->compilation()) + ", or leave the type out");
   }
   if (!location.is_url()) {

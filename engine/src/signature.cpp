@@ -125,7 +125,7 @@ std::vector<std::size_t> match_arguments(const Binding& binding, const Signature
       fail("block \"" + block->name + "\" as number " +
            std::to_string(block - binding.inputs.data() + 1) +
            "; name all blocks as their arguments, which may then stand in any order, or rename "
-           "this one, or ask for Match::kByOrder");
+           "this one, or request Match::kByOrder");
     }
     std::iota(arguments.begin(), arguments.end(), std::size_t{0});
     return arguments;

@@ -10,8 +10,8 @@
 
 namespace tensoa::detail {
 
-/// Whether the environment asks for it: TENSOA_VERIFY_CONST is set, and neither empty nor "0". Read
-/// when it is first asked for; after that a load.
+/// Whether the environment requires it: TENSOA_VERIFY_CONST is set, and neither empty nor "0". Read
+/// at the first call; after that a load.
 bool verifies_inputs() noexcept;
 
 /// `engine.run` between two checksums of the elements of every input block. Elements that an output

@@ -236,7 +236,7 @@ struct CudaLauncher {
     std::size_t bytes = 0;
     check(cub::DeviceMergeSort::SortKeysCopy(nullptr, bytes, static_cast<const T*>(nullptr),
                                              static_cast<T*>(nullptr), n, Less{}),
-          queue, "asking for the memory of a sort");
+          queue, "querying the memory of a sort");
     return bytes;
   }
   template <class T>
@@ -245,7 +245,7 @@ struct CudaLauncher {
     std::size_t bytes = 0;
     check(cub::DeviceScan::InclusiveSum(nullptr, bytes, static_cast<const T*>(nullptr),
                                         static_cast<T*>(nullptr), n),
-          queue, "asking for the memory of a sum");
+          queue, "querying the memory of a sum");
     return bytes;
   }
 };

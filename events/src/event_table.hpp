@@ -74,7 +74,7 @@ class EventTable {
   /// @throws InputError where the rows of this event cannot be read
   Rows read(std::size_t event) const;
 
-  /// Returns what decodes the parts after this event's; nothing where that was asked for already.
+  /// Returns what decodes the parts after this event's; nothing where that was requested already.
   std::function<void()> read_ahead(std::size_t event) const;
 
  private:

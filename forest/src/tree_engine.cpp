@@ -200,7 +200,7 @@ class TreeEngine final : public Engine {
     throw BindingError(subject_ + "its feature \"" + name +
                        "\" is not a column of the input blocks; there are: " +
                        (there.empty() ? "none with a name" : there) + nearest_of(name, names) +
-                       ". Rename the column, or ask for Match::kByOrder");
+                       ". Rename the column, or request Match::kByOrder");
   }
 
   std::vector<BoundPlane> answers_in(const Binding& binding) const {

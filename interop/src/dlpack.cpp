@@ -203,7 +203,7 @@ ImportedTensor from_dlpack(DLManagedTensorVersioned* tensor) {
     refuse("got a tensor of DLPack " + std::to_string(tensor->version.major) + "." +
            std::to_string(tensor->version.minor) + ", expected version " +
            std::to_string(DLPACK_MAJOR_VERSION) +
-           "; ask for it with __dlpack__(max_version=(1, 0))");
+           "; request it with __dlpack__(max_version=(1, 0))");
   }
   imported.is_copied = (tensor->flags & kIsCopied) != 0;
   imported.view = view_of(tensor->dl_tensor, (tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0);

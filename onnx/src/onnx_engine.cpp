@@ -253,7 +253,7 @@ class OnnxEngine final : public Engine {
     if (const BoundBlock* block = matched.misplaced) {
       refuse_outputs("block \"" + block->name + "\" as number " +
                      std::to_string(block - blocks.data() + 1) +
-                     "; name all blocks as the results, rename this one, or ask for "
+                     "; name all blocks as the results, rename this one, or request "
                      "Match::kByOrder");
     }
     std::vector<std::size_t> results(blocks.size());

@@ -64,7 +64,7 @@ struct ApiBase {
   const char* (*get_version)();
 };
 
-constexpr std::uint32_t kApiVersion = 16;  ///< asked for; later releases have it, too
+constexpr std::uint32_t kApiVersion = 16;  ///< the one requested; later releases have it, too
 constexpr int kWarnings = 2;
 constexpr int kDeviceAllocator = 0;
 constexpr int kDefaultMemory = 0;

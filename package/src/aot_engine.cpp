@@ -172,7 +172,7 @@ class AotEngine final : public Engine {
       throw BindingError(subject_ + to_string(*block) + " is output block number " +
                          std::to_string(block - binding.outputs.data() + 1) +
                          ", and has the name of another output; name all blocks as the outputs, "
-                         "rename this one, or ask for Match::kByOrder");
+                         "rename this one, or request Match::kByOrder");
     }
     return matched.by_name;
   }
@@ -219,7 +219,7 @@ class AotEngine final : public Engine {
                        "from each to the next and " +
                        std::to_string(rows_of(block)) +
                        " rows apart at least; use a PortableCollection of the layout that was "
-                       "described, or ask for a copy (Repack)");
+                       "described, or request a copy (Repack)");
   }
 
   void require_rows(std::size_t i, std::span<const Planes> planes, const Binding& binding,

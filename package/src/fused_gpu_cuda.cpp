@@ -223,9 +223,9 @@ std::string gpu_architecture_of(Device device) {
   int major = 0;
   int minor = 0;
   check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index),
-             "asking for its architecture");
+             "querying its architecture");
   check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index),
-             "asking for its architecture");
+             "querying its architecture");
   return "sm_" + std::to_string(major) + std::to_string(minor);
 }
 

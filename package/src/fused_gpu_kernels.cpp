@@ -65,10 +65,10 @@ GpuKernels::GpuKernels(const FusedKernels& plan, std::string_view code, std::str
   }
   check_cuda(
       cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device.index),
-      "asking for the number of multiprocessors");
+      "querying the number of multiprocessors");
   int generation = 0;
   check_cuda(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device.index),
-             "asking for its architecture");
+             "querying its architecture");
   begins_early_ = plan_.waits && generation >= 9;
   check_cuda(cudaMemcpy(weights_.data(), weights.data(), weights.size(), cudaMemcpyHostToDevice),
              "copying its weights");

@@ -285,7 +285,7 @@ class Reader {
       const auto collection = domain.get<std::size_t>();
       const auto found = std::ranges::find(collections, collection);
       if (found == collections.end()) {
-        fail("its fused program asks for the rows of input collection " +
+        fail("its fused program requests the rows of input collection " +
              std::to_string(collection) + ", which no block has; export it again");
       }
       inputs.push_back(static_cast<std::size_t>(found - collections.begin()));

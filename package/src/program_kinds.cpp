@@ -24,7 +24,7 @@ const ProgramDescription& program_for(const Package& package, Device device) {
   const std::vector<TargetDescription>& targets = package.manifest().targets;
   const TargetDescription* const target = target_for(targets, device.kind);
   if (target == nullptr) {
-    package.fail("was made for --target " + names_of(targets) + ", asked for on " +
+    package.fail("was made for --target " + names_of(targets) + ", requested on " +
                  to_string(device) +
                  "; make one package for both: tensoa compile MODEL --target cpu,cuda --out FILE");
   }

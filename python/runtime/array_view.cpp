@@ -462,7 +462,7 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
     std::optional<ArrayView> tensor = view_by_exchange_api(value, use);
     if (!tensor) tensor = view_of_tensor(value, use);
     if (!tensor) {
-      // It says why to those who ask for it.
+      // Its error has the reason.
       try {
         value.attr("__dlpack__")();
       } catch (const nb::python_error& error) {

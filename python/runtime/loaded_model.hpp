@@ -122,7 +122,7 @@ class LoadedModel {
   std::shared_ptr<Calls> calls_;
 };
 
-/// A model on a device: one that is there, where it is the same, else it is loaded. Threads that ask for one at the same
+/// A model on a device: one that is there, where it is the same, else it is loaded. Threads that request one at the same
 /// time wait for one load.
 /// @throws as LoadedModel
 std::shared_ptr<const LoadedModel> load_model(const Source& source, Device device);

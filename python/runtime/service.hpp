@@ -10,7 +10,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/engine/model_options.hpp"
 
-// What the run time asks of remote/: a seam. service.cpp or without_service.cpp is linked.
+// What the run time needs from remote/: a seam. service.cpp or without_service.cpp is linked.
 
 namespace tensoa::python {
 

@@ -61,7 +61,7 @@ def check_writable(path: str | PathLike) -> None:
 
 def check_device(name: str) -> None:
     """Raises InputError where torch has no such device."""
-    import torch  # only where a device is asked for: other commands need none
+    import torch  # only where a device is requested: other commands need none
 
     try:
         torch.empty(0, device=name)
@@ -175,7 +175,7 @@ def _end_children() -> None:
 @contextlib.contextmanager
 def _ending_whole() -> Iterator[None]:
     """Ends by SIGINT, SIGTERM or SIGHUP leave no process and no temporary file behind. What was ignored stays ignored, as
-    nohup and shells ask for.
+    nohup and shells need.
     """
 
     def end(number: int, frame: object) -> None:

@@ -145,7 +145,7 @@ def compile(  # as in torch.compile, re.compile
 def _as_it_is(
     runtime: own_runtime.OwnRuntime | None, model: Model, path: str | PathLike, options: export.Options
 ) -> own_runtime.AsItIs | None:
-    """The file of the model, where its runtime runs on all that is asked for."""
+    """The file of the model, where its runtime runs on all that is requested."""
     if runtime is None or not {*options.targets} <= {*runtime.targets}:
         return None
     return own_runtime.AsItIs(runtime, str(model), path, options.report)
@@ -187,7 +187,7 @@ def _given(options: export.Options | trees.ImportOptions) -> list[str]:
     return [one.name for one in fields(options) if one.name != "report" and getattr(options, one.name) != one.default]
 
 
-# ---- what was asked for
+# ---- what was requested
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ def _fix(module: nn.Module, numbers: Mapping[str, float], asked: Sequence[words.
 
 
 def _with_results(model: str, results: Sequence[_Result], sizes: Mapping[str, Sizes]) -> nn.Module:
-    """The module of a file, which gives the results that were asked for where the file has values by name
+    """The module of a file, which gives the results that were requested where the file has values by name
     (tensoa.importers.outputs).
     """
     names = {one.name for one in results}
@@ -349,7 +349,7 @@ def _with_results(model: str, results: Sequence[_Result], sizes: Mapping[str, Si
 def _in_words(
     module: nn.Module, asked: list[words.Words], results: list[_Result], rows: Example | None, report: Callable[[str], object]
 ) -> Binding:
-    """What was asked for, the columns that the file of the model or the example names where nothing was, and all results."""
+    """What was requested, the columns that the file of the model or the example names where nothing was, and all results."""
     blocks = asked or words_of_model(module, rows)
     _require_columns(blocks, rows)
     inputs = words.inputs_of(blocks, rows or {})
@@ -495,7 +495,7 @@ def _outputs_of(
 
 
 def _in_order(own: list[str | None], asked: list[_Result], is_dict: bool) -> list[_Result]:
-    """For each result its block: of the name that the model gives it, where that is asked for; in order where it gives none."""
+    """For each result its block: of the name that the model gives it, where that is requested; in order where it gives none."""
     names = [one.name for one in asked]
     if asked and len(asked) != len(own):
         raise InputError(f"outputs: got {', '.join(names)}; expected {len(own)} of them, the number of results of the model")

@@ -9,7 +9,7 @@ from tensoa.errors import Error
 
 
 def main() -> None:
-    """Prints what the options ask for, each on a line."""
+    """Prints the values that the options select, each on a line."""
     parser = argparse.ArgumentParser(prog="tensoa-config", description="Where an installed tensoa has what C++ needs.")
     asked = {
         "--version": ("of tensoa", lambda: tensoa.__version__),

@@ -36,7 +36,7 @@ class DeviceError(Error, RuntimeError):
 
 
 class DeviceFullError(DeviceError, MemoryError):
-    """The memory of a device does not hold what was asked for. The device works on."""
+    """The memory of a device does not hold what was requested. The device works on."""
 
 
 class DeviceLostError(DeviceError):

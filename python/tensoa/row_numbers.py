@@ -13,7 +13,7 @@ import torch
 from tensoa.binding import Binding
 from tensoa.errors import Unsupported
 
-_LEAST = 2  # what a program may ask for: torch.export takes one row for a size that is always 1
+_LEAST = 2  # what a program may require: torch.export takes one row for a size that is always 1
 _LEAST_LARGEST = 1 << 40  # what a program must take, to take any number
 _ROWS_OF_PRODUCTS = 26  # from here on torch makes distances of products
 _DISTANCES = (

@@ -54,7 +54,7 @@ def test_the_line_says_the_reasons_and_the_kind():
 
 
 class Halved(nn.Module):
-    """Asks for the data: torch.export does not follow it, torch.jit.script does."""
+    """Depends on the data: torch.export does not follow it, torch.jit.script does."""
 
     def forward(self, x):
         while bool((x.abs() > 4).any()):

@@ -63,7 +63,7 @@ void require_memory(const BoundBlock& block, const BoundColumn& column, const Me
 
 void require_rows(const BoundBlock& block, std::size_t rows, std::size_t capacity) {
   if (rows <= capacity) return;
-  fail(block, std::to_string(rows) + " rows are asked for, the collection has room for " +
+  fail(block, std::to_string(rows) + " rows are requested, the collection has room for " +
                   std::to_string(capacity) +
                   (capacity == 0 ? ": it was moved from, or made for no rows" : ""));
 }
@@ -86,7 +86,7 @@ template <class MemoryOf>
   fail(block, "the columns lie " + distances +
                   " bytes apart; one tensor needs equal, ascending distances: choose equally "
                   "spaced columns in layout order, reorder the layout, use several blocks" +
-                  (block.form == BlockForm::kPadded ? "" : ", or ask for a copy (Repack)"));
+                  (block.form == BlockForm::kPadded ? "" : ", or request a copy (Repack)"));
 }
 
 // ---- tensors over columns
@@ -262,7 +262,7 @@ void require_alike(const BoundBlock& block) {
          "the columns of a block must be of one kind, dtype and shape; " + first.name + " is " +
              describe(a) + ", " + other.name + " is " + describe(b) +
              (would_convert && block.form != BlockForm::kPadded
-                  ? "; put them into blocks of their own, or ask for a copy of one dtype (Repack)"
+                  ? "; put them into blocks of their own, or request a copy of one dtype (Repack)"
                   : "; put them into blocks of their own"));
   }
   if (block.shape == BlockShape::kColumns && first.info.kind != ColumnKind::kPlain) {

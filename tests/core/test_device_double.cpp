@@ -76,7 +76,7 @@ TEST_F(SeveralDevices, CopySeveralTensorsByOneKernelForEach32) {
   EXPECT_EQ(kernels_of(33, uneven), 2);
   const auto even = [](std::size_t i) { return 12 * i; };
   EXPECT_EQ(kernels_of(15, even), 1);
-  EXPECT_EQ(kernels_of(300, even), 10);  // 32 at a time are asked for
+  EXPECT_EQ(kernels_of(300, even), 10);  // 32 are requested at a time
 }
 
 TEST_F(SeveralDevices, AreNamedByEveryCallWithAnIndexOutOfRange) {

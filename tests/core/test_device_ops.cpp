@@ -207,7 +207,7 @@ TEST_F(DeviceOps, ThatFreeKeepTheErrorOfTheCallersOwnCode) {
   std::optional<Event> event(*queue);
   Buffer buffer(kSecond, 8);
   PinnedBuffer pinned(kSecond, 8);
-  runtime_.last = Error::kOfTheCaller;  // of a launch of theirs, asked for later
+  runtime_.last = Error::kOfTheCaller;  // of a launch of theirs, read later
   event.reset();
   queue.reset();
   buffer = {};

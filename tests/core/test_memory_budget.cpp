@@ -88,7 +88,7 @@ TEST_P(MemoryBudget, OfTheCpuCountsPinnedMemoryWhicheverDeviceItServes) {
     EXPECT_THAT(
         [&] { PinnedBuffer(device(), 4); },
         ThrowsMessage<DeviceFullError>(AllOf(
-            HasSubstr("memory for pinned on cpu: asked for 4 bytes"), HasSubstr("pinned 7"))));
+            HasSubstr("memory for pinned on cpu: requested 4 bytes"), HasSubstr("pinned 7"))));
     memory_budget(Device::cpu(), kNoBudget);
   }
   EXPECT_EQ(pinned().now, 0U);
@@ -140,7 +140,7 @@ TEST_P(MemoryBudget, BeyondItIsAnErrorThatSaysBudgetInUseAndAsked) {
   EXPECT_THAT(
       [&] { Buffer(device(), 1, MemoryPurpose::kWorkspaces); },
       ThrowsMessage<DeviceFullError>(AllOf(
-          HasSubstr("memory for workspaces on " + where + ": asked for 1 bytes"),
+          HasSubstr("memory for workspaces on " + where + ": requested 1 bytes"),
           HasSubstr("the budget is " + std::to_string(before_.all.now + 1000)),
           HasSubstr("in use are " + std::to_string(before_.all.now + 1000)),
           HasSubstr("weights " + std::to_string(before_.of(MemoryPurpose::kWeights).now + 400)),

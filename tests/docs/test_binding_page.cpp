@@ -489,7 +489,7 @@ TEST(BindingPage, BatchesAndPlans) {
   for (const std::size_t rows : {5U, 0U, 80U}) events.push_back(hits_of(rows));
   std::vector<float> last;
   // [slices]
-  const std::size_t first = 31;  // any row, no alignment is asked for
+  const std::size_t first = 31;  // any row, no alignment is requested
   plan.rebind(slice(hits.const_view(), first, 3), slice(points.view(), 0, 3));
   model.forward(queue, plan);
   // [/slices]
@@ -533,7 +533,7 @@ TEST_F(BindingPageErrors, OfAppendBlock) {
                [&] { inputs_.append_block("x", hit_.x(), hit_.field()); });
   expect_error("only plain columns can be the rows of a [k, n] tensor",
                [&] { inputs_.append_block(BlockShape::kColumns, "direction", hit_.direction()); });
-  expect_error("130 rows are asked for, the collection has room for 120", [&] {
+  expect_error("130 rows are requested, the collection has room for 120", [&] {
     SoAMetadata<Edge> metadata(130);
     metadata.append_block("score", edge_.score());
   });

@@ -34,7 +34,7 @@ struct Groups {
   F<std::int32_t> offsets;
 };
 
-/// What the fake engines of this process were asked for, and what they shall answer.
+/// The calls that the fake engines of this process got, and their answers.
 struct FakeEngines {
   std::mutex mutex;
   int loads = 0;

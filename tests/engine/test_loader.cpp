@@ -35,10 +35,10 @@ TEST_F(FindLoader, RefusesOneThatCompilesOtherwiseThanAsked) {
   EXPECT_THAT(
       [&] { find_loader(aot_.path(), CompilationType::kJustInTime); },
       ThrowsMessage<LoadError>(HasSubstr("model.aot: is of the kind \"FakeAot\", which is compiled "
-                                         "ahead-of-time, got CompilationType::kJustInTime; ask for "
+                                         "ahead-of-time, got CompilationType::kJustInTime; request "
                                          "CompilationType::kAheadOfTime, or leave the type out")));
   EXPECT_THAT([&] { find_loader(fake_.path(), CompilationType::kAheadOfTime); },
-              ThrowsMessage<LoadError>(HasSubstr("; ask for CompilationType::kJustInTime, or")));
+              ThrowsMessage<LoadError>(HasSubstr("; request CompilationType::kJustInTime, or")));
 }
 
 TEST_F(FindLoader, RefusesAFileThatNobodyAccepts) {
@@ -49,7 +49,7 @@ TEST_F(FindLoader, RefusesAFileThatNobodyAccepts) {
                                   "expected one of: Fake, FakeAot"),
                         HasSubstr("not registered: package (package::register_engines()), tree "
                                   "file (forest::register_engines()), TorchScript ("),
-                        testing::Not(HasSubstr("ask for")))));
+                        testing::Not(HasSubstr("request")))));
 }
 
 TEST_F(FindLoader, SaysWhatAFileIsWhereALoaderKnowsIt) {

@@ -457,7 +457,7 @@ TEST_F(ModelTest, OfAMissingFileOrAFolderIsALoadError) {
 
 TEST_F(ModelTest, OfAnotherCompilationTypeIsALoadError) {
   EXPECT_THAT([&] { Model<CompilationType::kAheadOfTime>{file_.path()}; },
-              ThrowsMessage<LoadError>(HasSubstr("got CompilationType::kAheadOfTime; ask for")));
+              ThrowsMessage<LoadError>(HasSubstr("got CompilationType::kAheadOfTime; request")));
   const TemporaryFile ahead("model.aot");
   EXPECT_EQ(Model<CompilationType::kAheadOfTime>(ahead.path()).location(), ahead.path());
 }

@@ -412,7 +412,7 @@ TEST_F(ModelDevices, AModelThatDoesNotFitIsRefusedAndLoadedOnceThereIsRoom) {
   memory_budget(kFirst, 99);
   EXPECT_THAT([&] { model_.deploy(kFirst); },
               ThrowsMessage<DeviceFullError>(
-                  AllOf(HasSubstr("memory for weights on cuda:0: asked for 100 bytes"),
+                  AllOf(HasSubstr("memory for weights on cuda:0: requested 100 bytes"),
                         HasSubstr("the budget is 99, in use are 0"))));
   EXPECT_EQ(DeviceDouble::used(0), 0U);
   model_.deploy(kSecond);

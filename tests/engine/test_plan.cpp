@@ -101,7 +101,7 @@ TEST(Plan, RebindRefusesViewsOnSeveralDevices) {
 class LivePlan : public testing::Test {
   struct Engines {
     Engines() { test::FakeEngines::reset(); }
-  } engines_;  // first, because the model asks for them
+  } engines_;  // first, because the model loads through them
 
  protected:
   void expect_refused(const std::string& message) {
@@ -214,7 +214,7 @@ TEST_F(LivePlan, RebindRefusesMoreRowsThanTheMemoryHas) {
   too_long.size_ = 11;
   EXPECT_THAT([&] { plan_.rebind(too_long, scores_->view()); },
               ThrowsMessage<BindingError>(HasSubstr(
-                  "block \"x\" (columns x, z): 11 rows are asked for, the collection has room for "
+                  "block \"x\" (columns x, z): 11 rows are requested, the collection has room for "
                   "10")));
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The kernels of trees on the host, for GPUs of the device double: the threads of a block one after another, phase by phase, each
-// block in memory of the size that a kernel asks for.
+// block in memory of the size that a kernel requests.
 
 #include <cstddef>
 #include <span>

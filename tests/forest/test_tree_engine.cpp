@@ -66,7 +66,7 @@ class TreeFiles : public testing::Test {
     }
   }
 
-  /// Three blocks of features, in order. The one of several dtypes has to ask for a copy, which trees do not need.
+  /// Three blocks of features, in order. The one of several dtypes has to request a copy, which trees do not need.
   template <class... Outputs>
   ModelMetadata<Features, Answers> metadata(const Outputs&... outputs) {
     const auto in = features.const_view().records();

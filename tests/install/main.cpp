@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The published interface, used from outside: binds columns and asks for a model that is not there.
+// The published interface, used from outside: binds columns and loads a model that does not exist.
 
 #include <iostream>
 #include <tensoa/tensoa.hpp>

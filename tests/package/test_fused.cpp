@@ -350,7 +350,7 @@ TEST_F(FusedCpu, ManifestsThatAreNotWholeAreRefused) {
               fails_with("is not a package that this version can read: "));
   EXPECT_THAT(loading("fused_no_domains"), fails_with("'domains'"));
   EXPECT_THAT(loading("fused_other_domain"),
-              fails_with("asks for the rows of input collection 3, which no block has"));
+              fails_with("requests the rows of input collection 3, which no block has"));
   EXPECT_THAT(loading("fused_short_lengths"), fails_with("\"lengths\" lack input collection 1"));
   EXPECT_THAT(loading("fused_no_rows"),
               fails_with("does not say how many rows each output block has"));

@@ -95,7 +95,7 @@ TEST_F(Targets, OtherWeightsAreLoadedOnAllDevices) {
   for (const Device device : devices) model.deploy(device);
   model.reload(fused_package("both_reversed"));
   EXPECT_THAT([&] { model.reload(fused_package("fused")); },
-              fails_with("was made for --target cpu, asked for on cuda:0"));
+              fails_with("was made for --target cpu, requested on cuda:0"));
   EXPECT_EQ(answer(model, Device::cuda(0)), 2);
   EXPECT_EQ(answer(model, Device::cpu()), 0);
 }
@@ -104,9 +104,9 @@ TEST_F(Targets, APackageForOneTargetSaysOnAnotherDeviceWhichCommandAddsIt) {
   const std::string command =
       "; make one package for both: tensoa compile MODEL --target cpu,cuda --out FILE";
   EXPECT_THAT(loading("fused", Device::cuda(1)),
-              fails_with("was made for --target cpu, asked for on cuda:1" + command));
+              fails_with("was made for --target cpu, requested on cuda:1" + command));
   EXPECT_THAT(loading("fused_gpu_sums", Device::cpu()),
-              fails_with("was made for --target cuda, asked for on cpu" + command));
+              fails_with("was made for --target cuda, requested on cpu" + command));
 }
 
 TEST_F(Targets, ATargetMayNeedTorchWhereAnotherDoesNot) {

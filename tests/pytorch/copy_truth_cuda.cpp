@@ -52,7 +52,7 @@ Kernel kernel_of(cudaGraphNode_t node) {
             : driver<CUresult(const char**, CUkernel)>("cuKernelGetName")(&name, parameters.kern);
   }
   if (status != CUDA_SUCCESS)
-    throw DeviceError("asking for a kernel of a graph: error " + std::to_string(status));
+    throw DeviceError("querying a kernel of a graph: error " + std::to_string(status));
   return {name, parameters.kernelParams == nullptr ? nullptr : parameters.kernelParams[0],
           parameters.gridDimY};
 }
@@ -83,7 +83,7 @@ std::size_t elements_of(const Kernel& kernel) {
 
 void add(SeenOnQueue& seen, cudaGraphNode_t node, std::size_t element_size) {
   cudaGraphNodeType type{};
-  check(cudaGraphNodeGetType(node, &type), "asking for the type of a node");
+  check(cudaGraphNodeGetType(node, &type), "querying the type of a node");
   if (type == cudaGraphNodeTypeKernel) {
     const Kernel kernel = kernel_of(node);
     seen.story += "  kernel " + kernel.name;
@@ -94,7 +94,7 @@ void add(SeenOnQueue& seen, cudaGraphNode_t node, std::size_t element_size) {
     }
   } else if (type == cudaGraphNodeTypeMemcpy) {
     cudaMemcpy3DParms copy{};
-    check(cudaGraphMemcpyNodeGetParams(node, &copy), "asking for the size of a copy");
+    check(cudaGraphMemcpyNodeGetParams(node, &copy), "querying the size of a copy");
     const std::size_t bytes = copy.extent.width * copy.extent.height * copy.extent.depth;
     seen.copied += bytes;
     seen.story += "  memcpy of " + std::to_string(bytes) + " bytes";

@@ -58,7 +58,7 @@ class Scattered(nn.Module):
 
 
 class Synchronises(nn.Module):
-    """Asks for a number on the host in the middle of its run, which a CUDA graph cannot do."""
+    """Reads a number on the host in the middle of its run, which a CUDA graph cannot do."""
 
     def forward(self, x):
         return (x[:, :2] * 2 + x[:, 2:]) / (1 + x.abs().amax().item())

@@ -64,7 +64,7 @@ AnyColumn any_column(std::string_view name, FieldInfo info, const Column& column
           }};
 }
 
-/// Columns for one block, and what is asked of them.
+/// Columns for one block, and what the block requires.
 struct Choice {
   BlockShape shape;
   std::size_t first;  ///< row

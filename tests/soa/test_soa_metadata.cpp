@@ -322,7 +322,7 @@ TEST_F(AppendBlock, RefusesUnequalDistances) {
           HasSubstr("(columns a, b, c): the columns lie 512, 1536 bytes apart"),
           HasSubstr(
               "choose equally spaced columns in layout order, reorder the layout, use several "
-              "blocks, or ask for a copy (Repack)"))));
+              "blocks, or request a copy (Repack)"))));
 }
 
 TEST_F(AppendBlock, RefusesDescendingAndRepeatedColumns) {
@@ -334,7 +334,7 @@ TEST_F(AppendBlock, RefusesMoreRowsThanTheCapacity) {
   SoAMetadata<Mixed> metadata(101);
   EXPECT_THAT([&] { metadata.append_block("features", records_.x()); },
               ThrowsMessage<BindingError>(HasSubstr("block \"features\" (column x): 101 rows are "
-                                                    "asked for, the collection has room for 100")));
+                                                    "requested, the collection has room for 100")));
 }
 
 TEST_F(AppendBlock, RefusesANameThatIsThereAlready) {
@@ -408,7 +408,7 @@ TEST_F(AppendBlock, RefusesColumnsOfACollectionThatWasMovedFrom) {
   EXPECT_THAT([&] { none.append_block("features", mixed_.view().records().x()); },
               ThrowsMessage<BindingError>(HasSubstr("column x has no memory; its collection was "
                                                     "moved from, or the view was never set")));
-  expect_error(HasSubstr("90 rows are asked for, the collection has room for 0: it was moved from"),
+  expect_error(HasSubstr("90 rows are requested, the collection has room for 0: it was moved from"),
                mixed_.view().records().x());
 }
 
@@ -544,7 +544,7 @@ TEST_F(FormsOfBlocks, RefuseToMixKindsAndDtypesInACopyToo) {
   expect_error(
       "block \"t\" (columns x, layer): the columns of a block must be of one kind, dtype "
       "and shape; x is plain float32, layer is plain int32; put them into blocks of their "
-      "own, or ask for a copy of one dtype (Repack)",
+      "own, or request a copy of one dtype (Repack)",
       [&] { metadata_.append_block(Repack{}, "t", records_.x(), records_.layer()); });
   expect_error(
       "x is plain float32, direction is vector float32[3]; put them into blocks of their own", [&] {
@@ -555,9 +555,9 @@ TEST_F(FormsOfBlocks, RefuseToMixKindsAndDtypesInACopyToo) {
 TEST_F(FormsOfBlocks, RefuseMoreRowsThanTheCapacity) {
   SoAMetadata<Mixed, Groups> metadata(101, 10);
   const auto expect_refused = [&](const auto& append) {
-    EXPECT_THAT(append,
-                ThrowsMessage<BindingError>(HasSubstr("block \"t\" (column x): 101 rows are asked "
-                                                      "for, the collection has room for 100")));
+    EXPECT_THAT(append, ThrowsMessage<BindingError>(
+                            HasSubstr("block \"t\" (column x): 101 rows are requested, "
+                                      "the collection has room for 100")));
     EXPECT_TRUE(metadata.blocks().empty());
   };
   expect_refused([&] { metadata.append_block(BlockShape::kColumns, "t", records_.x()); });

@@ -40,7 +40,7 @@ struct DeviceDouble {
   /// driver; nothing after reset().
   struct Times {
     std::chrono::nanoseconds context{};  ///< the first call on a device
-    std::chrono::nanoseconds query{};    ///< asking for an event
+    std::chrono::nanoseconds query{};    ///< querying an event
     std::chrono::nanoseconds call{};     ///< any other
   };
   static void take_time(const Times& times);

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 /// @file
-/// What this program asks of the GPU runtime, from any of its parts: runtime_calls_cuda.cpp takes the
+/// Calls of the GPU runtime by this program, from any of its parts: runtime_calls_cuda.cpp takes the
 /// place of the functions and calls them.
 
 namespace tensoa::test {

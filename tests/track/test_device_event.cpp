@@ -660,7 +660,7 @@ TEST_P(WholeEventOn, RecordsAgainWhereMemoryOrTheModelChanged) {
   Event larger = generate({.seed = 3, .particles = 600}, 0);
   event.build_graph(larger.hits.const_view());
   event.find_tracks(larger.hits.view());
-  EXPECT_EQ(launches_of(), 0U) << "with the rows that the larger one asked for";
+  EXPECT_EQ(launches_of(), 0U) << "with the rows that the larger one needed";
   EXPECT_EQ(launches_of(), 0U) << "after it";
   EXPECT_EQ(launches_of(), launched(1));
 

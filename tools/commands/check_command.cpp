@@ -181,9 +181,8 @@ class Comparisons {
   void finish() {
     if (all_.empty()) {
       throw InputError(
-          "nothing was compared: the model has no outputs, or none has a row at the --rows that "
-          "were "
-          "asked for; ask for 1 or more");
+          "nothing was compared: the model has no outputs, or none has a row at these --rows; "
+          "request 1 or more");
     }
     std::map<std::tuple<std::string, std::string, std::string>, double> largest;
     const auto key = [](const Comparison& c, const PlaneComparison& plane) {
@@ -525,7 +524,7 @@ class Check {
     return knows(best) > 0 ? &best : nullptr;
   }
 
-  /// Whether events can be asked for by default: neither says what it takes, or a package takes
+  /// Whether events are the default: neither says what it takes, or a package takes
   /// what an edge scorer binds.
   bool scores_edges() const {
     const Side* package = described();

@@ -239,7 +239,7 @@ class Matching {
     }
     if (all_.gives_one_row_a_group && all_.copied.size() > 1) {
       throw ConfigError("--copy: the model gives one row for each group; expected no column but " +
-                        choice_.group + ", which is written without being asked for");
+                        choice_.group + ", which is written without being requested");
     }
   }
 

@@ -195,7 +195,7 @@ class InferRun {
   }
 
  private:
-  /// A name that no other column of the output has, for numbers that were not asked for.
+  /// A name that no other column of the output has, for numbers that were not requested.
   std::string row_number_name() const {
     std::vector<std::string> names;
     for (const auto& column : columns_->written) names.push_back(column.name);

@@ -64,7 +64,7 @@ struct InferSummary {
   std::string output;
   std::string row_numbers;                     ///< column of the output; empty: no such column
   std::string unit;                            ///< "rows", "groups" or "lists"
-  RowDependence row_dependence;                ///< as far as it was asked for: not for lists
+  RowDependence row_dependence;                ///< as far as it was requested: not for lists
   std::optional<RowDependence::Answer> given;  ///< of --rows
   int threads = 1;
   std::size_t files = 0;
@@ -81,7 +81,7 @@ struct InferSummary {
   std::vector<LostRows> lost;
   std::vector<SkippedOfFile> skipped;
   std::vector<NumberedFile> numbered;
-  bool skips_nulls = false;  ///< as the call asked for
+  bool skips_nulls = false;  ///< as the call requested
   bool replaces = false;     ///< there was an output of that name
 
   std::uint64_t rows_skipped() const;

@@ -9,7 +9,7 @@
 #include "server_options.hpp"
 #include "tensoa/engine/model_options.hpp"
 
-// What the program asks of remote/: a seam. with_remote.cpp or without_remote.cpp is linked.
+// What the program needs from remote/: a seam. with_remote.cpp or without_remote.cpp is linked.
 
 namespace tensoa::tools {
 

@@ -8,7 +8,7 @@
 
 #include "tensoa/core/device.hpp"
 
-// What the program asks of torch: a seam. with_torch.cpp, which opens torch at need, or without_torch.cpp is linked.
+// What the program needs from torch: a seam. with_torch.cpp, which opens torch at need, or without_torch.cpp is linked.
 
 namespace tensoa::tools {
 

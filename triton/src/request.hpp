@@ -53,7 +53,7 @@ OutputTensor open_output(TRITONBACKEND_Response* response, const WireBlock& bloc
 /// Whether the client has given the request up; false where the server cannot say.
 bool is_cancelled(TRITONBACKEND_Request* request);
 
-/// Whether the request asks for the description of the model: the parameter tensoa_describe.
+/// Whether the request is for the description of the model: the parameter tensoa_describe.
 /// @throws ApiError, INVALID_ARG, where it does not, and expects another file: the parameter tensoa_checksum
 bool asks_for_description(TRITONBACKEND_Request* request, const std::string& checksum);
 

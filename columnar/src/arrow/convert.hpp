@@ -16,7 +16,7 @@
 
 namespace tensoa::columnar {
 
-/// An element of an array that is not a number of the type that was asked for.
+/// An element of an array that is not a number of the type that was requested.
 struct NumberFault {
   std::int64_t number = 0;  ///< of the element
   FaultKind kind = FaultKind::kNull;

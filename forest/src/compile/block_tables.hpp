@@ -18,7 +18,7 @@ namespace tensoa::forest {
 
 /// Neighbouring thresholds of a column, and the questions about them.
 struct Page {
-  /// Bins that are asked for, in the order of their tests.
+  /// Bins that nodes test, in the order of their tests.
   struct Questioned {
     Missing missing;
     std::uint32_t first_test;

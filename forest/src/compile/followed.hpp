@@ -14,7 +14,7 @@
 
 namespace tensoa::forest {
 
-/// A leaf asks for a bin that no value has, and leads to itself.
+/// A leaf tests for a bin that no value has, and leads to itself.
 struct FollowedNode {
   static constexpr std::uint32_t kLeafBin = kMissingBin + 1;
 

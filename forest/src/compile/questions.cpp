@@ -13,7 +13,7 @@
 namespace tensoa::forest {
 namespace {
 
-/// Numbers of the features, given out as they are asked for.
+/// Numbers of the features, in the order of their first use.
 class FeatureNumbers {
  public:
   explicit FeatureNumbers(std::vector<Feature>& features) : features_(features) {}

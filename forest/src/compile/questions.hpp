@@ -29,7 +29,7 @@ struct UsedColumn {
   }
 };
 
-/// What questions are asked of: the bins of a column, its missing values at one end; or whether a value is
+/// What questions are about: the bins of a column, its missing values at one end; or whether a value is
 /// in a set, as bins 0 and 1.
 struct Feature {
   static constexpr std::int32_t kNoSet = -1;

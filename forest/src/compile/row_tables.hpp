@@ -15,7 +15,7 @@
 
 namespace tensoa::forest {
 
-/// A node in one word: the bin that it asks for in the upper bits, its feature in the lower kFeatureBits. Of a row, the
+/// A node in one word: the bin that it tests for in the upper bits, its feature in the lower kFeatureBits. Of a row, the
 /// word of a feature is its bin and ones: a node is below it where the answer is yes, which is one comparison.
 template <class OneWord, unsigned kFeatureBits = 4 * sizeof(OneWord)>
 struct PackedNode {
@@ -61,7 +61,7 @@ struct SimpleColumn {
   std::uint32_t column;  ///< of the ensemble
   std::uint32_t levels;  ///< of a search
   std::uint32_t table;   ///< level l at [2^l, 2^(l+1)) after this, in RowTables::searches
-  std::uint32_t left;    ///< feature whose missing values go left, or one that no node asks for
+  std::uint32_t left;    ///< feature whose missing values go left, or one that no node reads
   std::uint32_t right;
 };
 

@@ -154,7 +154,7 @@ class GpuForestOf final : public GpuForest {
     }
     std::vector<std::uint32_t> nodes;
     for (const std::uint32_t node : forest.rows.wide) {
-      // Nodes whose answer does not matter ask for the last word of a row, which is 0.
+      // Nodes whose answer does not matter read the last word of a row, which is 0.
       nodes.push_back(
           node == Packed::kAny
               ? Packed::of(Packed::kOnes, static_cast<std::uint32_t>(questions.features.size()))

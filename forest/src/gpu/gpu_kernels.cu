@@ -88,9 +88,9 @@ GpuLimits prepare_gpu_kernels(Device device) {
   int multiprocessors = 0;
   int shared_bytes = 0;
   check(device, gpu::multiprocessors(&multiprocessors, device.index),
-        "asking for the number of multiprocessors");
+        "querying the number of multiprocessors");
   check(device, gpu::shared_bytes(&shared_bytes, device.index),
-        "asking for the size of shared memory");
+        "querying the size of shared memory");
   const GpuLimits limits{static_cast<std::uint32_t>(multiprocessors),
                          static_cast<std::size_t>(shared_bytes)};
   prepare_both<float>(device, limits.shared_bytes);

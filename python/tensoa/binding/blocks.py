@@ -171,7 +171,7 @@ class Binding:
             if name in arguments and arguments.index(name) != i:
                 raise InputError(
                     f'the model takes {arguments}, block "{name}" is number {i + 1} of {names}; name all blocks as their '
-                    "arguments, which may then stand in any order, or rename this one, or ask for Match::kByOrder"
+                    "arguments, which may then stand in any order, or rename this one, or request Match::kByOrder"
                 )
         return False
 
@@ -203,7 +203,7 @@ class Binding:
             if self.match == "auto" and is_misplaced:
                 raise InputError(
                     f'the model gave "{result.name}" in the place of block "{place}" of {names}; name them all as the '
-                    "results, none of them, or ask for Match::kByOrder"
+                    "results, none of them, or request Match::kByOrder"
                 )
             found[place] = result.tensor
         return [found[name] for name in names]

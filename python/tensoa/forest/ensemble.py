@@ -14,7 +14,7 @@ from tensoa.errors import InputError
 
 
 class Test(enum.IntEnum):
-    """What a node asks of the value x of its column."""
+    """The test of a node on the value x of its column."""
 
     __test__ = False  # of pytest
 

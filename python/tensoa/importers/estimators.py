@@ -27,7 +27,7 @@ from tensoa.importers.trees.sklearn_columns import framed
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 FEATURES, SCORE = "features", "score"
-#: What is asked of an estimator: the first of these that it has.
+#: The methods of an estimator that are tried: the first of these that it has.
 METHODS = ("predict_proba", "decision_function", "predict", "transform")
 ROWS, TOLERANCE = 64, 1e-4  # of trials, relative to the largest number of a column
 SCALES = (1.0, 100.0, 0.01)
@@ -164,7 +164,7 @@ def _graph_of(made: Estimator) -> Any:
 
 
 def _options(made: Estimator) -> dict:
-    """Of skl2onnx: tensors instead of dictionaries, and of classes what was asked for."""
+    """Options of skl2onnx: tensors instead of dictionaries, and for classes the selected results."""
     last = made.model
     while type(last).__name__ == "Pipeline":
         last = last.steps[-1][1]

@@ -35,7 +35,7 @@ def load_module(source: str, columns: Binding | None = None, sizes: Mapping[str,
     """The torch.nn.Module of FILE.py:FACTORY, FILE.pt2, FILE.pt, FILE.onnx, FILE.keras or FILE.h5 (Keras, QKeras),
     FILE.fml (hls4ml), FILE.pb, FILE.graphdef or a folder (TensorFlow), FILE.json (LWTNN, or Keras with its weights next to it),
     FILE.xml (TMVA), FILE.safetensors, or a file of weights of Exa.TrkX. Where a binding is given, models of others give what
-    its output blocks ask for (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. `sizes`: of
+    its output blocks request (tensoa.importers.outputs), and networks of LWTNN and TMVA take its columns by name. `sizes`: of
     the tensors of arguments, for those that a file of Keras leaves free. Raises InputError.
     """
     path, _, factory = source.rpartition(":")

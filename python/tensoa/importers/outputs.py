@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which values of a model its results are, as the output blocks of a binding ask for them, and what is said of that."""
+"""Which values of a model its results are, as the output blocks of a binding request them, and what is said of that."""
 
 import difflib
 import re
@@ -81,7 +81,7 @@ def one_of(asked: Asked | None, chain: Sequence[str]) -> tuple[str, list[str]]:
     results = chosen(asked, chain[-1:], {name: name for name in chain})
     if len(results) > 1:
         raise InputError(
-            f"the binding asks for {', '.join(results)}, expected one of them: layers after each other give one result"
+            f"the binding requests {', '.join(results)}, expected one of them: layers after each other give one result"
         )
     value = next(iter(results.values()))
     return value, notes(results, chain[-1:])

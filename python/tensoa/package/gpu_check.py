@@ -22,7 +22,7 @@ TIMEOUT = 600  # seconds of a child
 
 
 def has_gpu() -> bool:
-    import torch  # only where it is asked for
+    import torch  # only where it is requested
 
     return torch.cuda.is_available()
 

@@ -208,7 +208,7 @@ def test_numbers_of_traces_are_those_of_the_module(name, is_file, tmp_path):
 
 
 class Dtypes(nn.Module):
-    """Asks for what tensors are: TorchScript has numbers for that."""
+    """Tests properties of tensors: TorchScript has numbers for that."""
 
     def forward(self, x):
         if x.dtype != torch.float32:

@@ -282,7 +282,7 @@ def test_a_block_named_as_a_layer_inside_gets_what_it_gives(tmp_path):
     assert lines[0] == 'block "d1" is not an output of the model, but its inner value "d1"'
     with pytest.raises(InputError, match="which has no exact rule here; .*: name the output block as the layer before it"):
         load_module(path, bind([block("x", "abcd")], [block("y", "uv")], "auto"))
-    with pytest.raises(InputError, match='block "d1", "d2"|asks for d1, d2, expected one of them'):
+    with pytest.raises(InputError, match='block "d1", "d2"|requests d1, d2, expected one of them'):
         load_module(path, bind([block("x", "abcd")], [block("d1", "abcdefgh"), block("d2", "uv")], "auto"))
 
 

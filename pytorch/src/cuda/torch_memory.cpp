@@ -138,7 +138,7 @@ void observe_allocation_failures() {
                                          ? "there is no budget"
                                          : "the budget is " + std::to_string(figures.budget);
           note_allocation_failure(
-              "torch asked for " + std::to_string(asked) + " bytes on " + to_string(device) + ": " +
+              "torch requested " + std::to_string(asked) + " bytes on " + to_string(device) + ": " +
               budget + ", in use are " + std::to_string(figures.all.now) + " (torch holds " +
               std::to_string(held) + "), free on the device are " + std::to_string(free) +
               "; free some, use smaller batches, or raise memory_budget()");

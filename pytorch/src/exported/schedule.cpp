@@ -389,7 +389,7 @@ class Scheduler {
       if (!step.into) write_over(step.node, is_needed);
       for (Result& result : step.node.results) {
         for (ValueId& value : result.values) {
-          // The result of a direct step is asked for where the caller's memory cannot be used.
+          // The result of a direct step is requested where the caller's memory cannot be used.
           if (value != kNoValue && !is_needed[value] && !step.into) value = kNoValue;
         }
       }

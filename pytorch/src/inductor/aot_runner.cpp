@@ -22,7 +22,7 @@ AotWeights weights_to_share(const AotRunner& runner, Device device) {
   return weights;
 }
 
-/// Twice, because a runner has two sets of which one is in use: a call fails on the second one (torch 2.11 asks for
+/// Twice, because a runner has two sets of which one is in use: a call fails on the second one (torch 2.11 requires
 /// the state of the first whichever is in use).
 void exchange_weights(AotRunner& runner, AotWeights& weights) {
   for (int set = 0; set < 2; ++set) {

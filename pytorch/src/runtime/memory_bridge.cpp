@@ -22,7 +22,7 @@ bool is_default(const void* stream) { return reinterpret_cast<std::uintptr_t>(st
 /// Ends with a typed error, whatever the caller's function throws.
 void* ask(const TorchAllocator& allocator, std::size_t bytes, Device device, void* stream) {
   const std::string asked =
-      "torch asked for " + std::to_string(bytes) + " bytes on " + to_string(device) + ", ";
+      "torch requested " + std::to_string(bytes) + " bytes on " + to_string(device) + ", ";
   void* data = nullptr;
   try {
     data = allocator.allocate(bytes, device, stream);

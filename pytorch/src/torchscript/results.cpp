@@ -142,7 +142,7 @@ std::vector<std::size_t> results_of_blocks(const std::vector<ResultName>& result
     if (match == Match::kAuto && result.name != block.name && is_one_of_blocks(result)) {
       throw BindingError(subject + "gives \"" + *result.name + "\" in the place of " +
                          to_string(block) + ", got output blocks called " + list_of(blocks) +
-                         "; name them all as the outputs, none of them, or ask for "
+                         "; name them all as the outputs, none of them, or request "
                          "Match::kByOrder");
     }
   }

@@ -87,7 +87,7 @@ void write_outputs(std::span<const protobuf::Piece> reply, const KeptPlan& kept,
       const auto found = std::ranges::find_if(
           tensors, [&](const ReplyTensor& got) { return got.tensor.name == expected.name; });
       if (found == tensors.end()) {
-        throw ReplyError{.what = "sent no output \"" + expected.name + "\", which was asked for"};
+        throw ReplyError{.what = "sent no output \"" + expected.name + "\", which was requested"};
       }
       const DType dtype = plan.output_dtypes[i];
       check(*found, outputs[i], plan.order, dtype, expected);

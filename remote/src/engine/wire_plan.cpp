@@ -35,7 +35,7 @@ DType wire_dtype(const BoundBlock& block, WireOrder order, const WireTensor& exp
   throw BindingError(subject + to_string(block) + " is " +
                      std::string(kserve_name(block.tensor.dtype)) + ", the server's \"" +
                      expected.name + "\" is " + tensor_type(expected.datatype, expected.sizes) +
-                     "; bind columns of that type, or ask for a conversion (Repack)");
+                     "; bind columns of that type, or request a conversion (Repack)");
 }
 
 /// Planes travel in the order of the columns, so others would be taken for those that the model reads.
@@ -78,7 +78,7 @@ WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::s
     const auto found = std::ranges::find(metadata.outputs, block.name, &WireTensor::name);
     return static_cast<std::size_t>(found - metadata.outputs.begin());
   };
-  // A server gives the outputs that it is asked for, so some may be left out: by name.
+  // A server returns the outputs that the request names, so some may be left out: by name.
   const bool by_name = binding.match != Match::kByOrder &&
                        std::ranges::all_of(binding.outputs, [&](const BoundBlock& block) {
                          return place_of(block) < metadata.outputs.size();

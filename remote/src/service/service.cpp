@@ -471,7 +471,7 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
     learned(ServedModel::of(metadata_, service_->url(), answer));
   }
 
-  /// The description may be of another server behind the address, with another model, than the metadata. It is asked for again: servers in
+  /// The description may be of another server behind the address, with another model, than the metadata. It is read again: servers in
   /// turn, as by chance, come round to one that fits.
   /// @return whether a question is on its way
   bool repeat() {

@@ -339,7 +339,7 @@ class GrpcConnection final : public Connection {
  private:
   static grpc::ChannelArguments arguments(const std::string& name, const ConnectionLimits& limits) {
     grpc::ChannelArguments arguments;
-    // ":authority" of the calls, and the name that TLS asks for and checks.
+    // ":authority" of the calls, and the name that TLS requests and checks.
     if (!name.empty()) {
       arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, name);
       arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // decided by the name, see is_proxied()

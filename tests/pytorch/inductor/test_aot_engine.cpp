@@ -482,7 +482,7 @@ TEST_P(AotEngine, ColumnsInPlaceThatAreNoPlanesOfOnePitchAreAnError) {
                     AllOf(is_short(),
                           HasSubstr("block \"even\" (columns x, z, v): its columns do "
                                     "not lie in memory as the package was made for"),
-                          HasSubstr("or ask for a copy (Repack)"))));
+                          HasSubstr("or request a copy (Repack)"))));
   }
 }
 
@@ -784,7 +784,7 @@ TEST_F(AotPackage, PackagesForOtherPlacesAreRefused) {
   EXPECT_THAT(loading("other_processor"),
               fails_with("needs instructions that this processor does not have: quantum"));
   EXPECT_THAT(loading("other_target"),
-              fails_with("was made for --target cuda, asked for on cpu; make one package for both: "
+              fails_with("was made for --target cuda, requested on cpu; make one package for both: "
                          "tensoa compile MODEL --target cpu,cuda --out FILE"));
 }
 

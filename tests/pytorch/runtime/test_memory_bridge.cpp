@@ -131,7 +131,7 @@ TEST_F(MemoryBridgeTest, BeyondTheBudgetTheFrameworkIsNotAsked) {
   void* const data = bridge_.allocate(900, kDevice, nullptr);
   story_.clear();
   EXPECT_THAT([&] { bridge_.allocate(101, kDevice, nullptr); },
-              ThrowsMessage<DeviceFullError>(AllOf(HasSubstr("asked for 101 bytes"),
+              ThrowsMessage<DeviceFullError>(AllOf(HasSubstr("requested 101 bytes"),
                                                    HasSubstr(std::to_string(in_use + 1000)),
                                                    HasSubstr(std::to_string(in_use + 900)))));
   EXPECT_TRUE(story_.empty());

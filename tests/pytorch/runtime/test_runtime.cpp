@@ -78,12 +78,12 @@ TEST_P(Runtime, ALoadBeyondTheBudgetIsATypedErrorAndTheModelCanBeLoadedLater) {
     EXPECT_THAT(
         [&] { model.deploy(GetParam()); },
         ThrowsMessage<DeviceFullError>(AllOf(
-            HasSubstr("asked for " + std::to_string(kWeightsOfMlp)),
+            HasSubstr("requested " + std::to_string(kWeightsOfMlp)),
             HasSubstr("budget is " + std::to_string(in_use + 100)), HasSubstr("in use are"))));
   } else {
     EXPECT_THAT([&] { model.deploy(GetParam()); },
                 ThrowsMessage<DeviceFullError>(
-                    AllOf(HasSubstr("torch asked for"), HasSubstr("budget is"))));
+                    AllOf(HasSubstr("torch requested"), HasSubstr("budget is"))));
   }
   memory_budget(GetParam(), kNoBudget);
   run_mlp(model, 10);
@@ -104,7 +104,7 @@ TEST_P(Runtime, ACallBeyondTheBudgetIsATypedErrorAndSmallerOnesRun) {
   memory_budget(GetParam(), budget);
   EXPECT_THAT([&] { model.forward(*queue_, plan); },
               ThrowsMessage<DeviceFullError>(AllOf(
-                  HasSubstr("mlp.pt: failed while running: torch asked for"),
+                  HasSubstr("mlp.pt: failed while running: torch requested"),
                   HasSubstr("budget is " + std::to_string(budget)), HasSubstr("in use are"))));
   run_mlp(model, 1000);
   memory_budget(GetParam(), kNoBudget);

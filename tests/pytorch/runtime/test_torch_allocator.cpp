@@ -237,7 +237,7 @@ TEST_F(TorchAllocatorOnGpu, WithoutMemoryLoadsAndCallsAreTypedErrorsAndLaterOnes
   framework().have(framework().seen().bytes);
   EXPECT_THAT([] { JitModel(model_file("mlp")).deploy(Device::cuda()); },
               ThrowsMessage<DeviceFullError>(
-                  AllOf(HasSubstr("mlp.pt: "), HasSubstr("torch asked for"),
+                  AllOf(HasSubstr("mlp.pt: "), HasSubstr("torch requested"),
                         HasSubstr("the allocator that was set for it has no more memory"))));
   EXPECT_THAT([&] { run(loaded, queue, 1.F); },
               ThrowsMessage<DeviceFullError>(

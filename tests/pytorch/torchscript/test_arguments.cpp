@@ -914,7 +914,7 @@ TEST_P(ByName, NamesOfArgumentsDecideUnlessTheOrderIsAskedFor) {
                 ThrowsMessage<BindingError>(
                     AllOf(HasSubstr("takes 3 inputs (x, y, z), got block \"" +
                                     (names[0] == "y" ? names[0] : names[1]) + "\" as number "),
-                          HasSubstr("rename this one, or ask for Match::kByOrder"), is_short())));
+                          HasSubstr("rename this one, or request Match::kByOrder"), is_short())));
     EXPECT_GT(run_blocks(names, Match::kByOrder), 20.F);
   }
 }

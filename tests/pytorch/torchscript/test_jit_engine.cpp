@@ -651,7 +651,7 @@ TEST_P(JitEngine, WhatTorchWasRefusedBeforeIsNotTheErrorOfThisCall) {
   JitModel model(model_file("wrong_shape"));
   model.to(*queue_);
   pytorch::note_allocation_failure(
-      "torch asked for too much");  // as where the program itself uses torch
+      "torch requested too much");  // as where the program itself uses torch
   EXPECT_THAT([&] { model.forward(mlp_metadata(in.const_view(), out.view())); },
               ThrowsMessage<EngineError>(HasSubstr("8x3 and 5x2")));
 }

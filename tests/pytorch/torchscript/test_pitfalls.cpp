@@ -317,7 +317,7 @@ TEST_P(Pitfall, L02_ColumnsOfOneTensorNeedNotBeNeighbours) {
   EXPECT_THAT([&] { block<Hits>(kRows, from.x(), from.y(), from.e()); },
               ThrowsMessage<BindingError>(
                   AllOf(HasSubstr("(columns x, y, e): the columns lie 512, 1024 bytes apart"),
-                        HasSubstr("ask for a copy (Repack)"))));
+                        HasSubstr("request a copy (Repack)"))));
   EXPECT_EQ(
       run("affine", ModelMetadata(repacked<Hits>(kRows, {}, from.x(), from.y(), from.e()), to_all)),
       (CopyReport{3 * kColumn, 3 * kColumn}));
@@ -792,7 +792,7 @@ TEST_P(Pitfall, L28_WrongUseIsATypedErrorWithNamesAndNumbersInEveryBuild) {
   const auto to = out.view().records();
   EXPECT_THAT([&] { block<Hits>(106, from.x(), from.y()); },
               ThrowsMessage<BindingError>(
-                  HasSubstr("block \"block\" (columns x, y): 106 rows are asked for, the "
+                  HasSubstr("block \"block\" (columns x, y): 106 rows are requested, the "
                             "collection has room for 105")));
   EXPECT_THAT([&] { block<Hits>(kRows, from.x(), from.layer()); },
               ThrowsMessage<BindingError>(HasSubstr("x is plain float32, layer is plain int32")));

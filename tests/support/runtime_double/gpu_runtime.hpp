@@ -10,7 +10,7 @@
 
 // The names of core/src/{cuda,hip}/gpu_runtime.hpp over nothing, for tests of device_ops_gpu.cpp itself.
 // As in the real runtimes, each thread has a current device, a call works on that one (and fails where
-// it is lost), and an error stays to be asked for.
+// it is lost), and an error stays until it is read.
 
 namespace tensoa::detail::gpu {
 

@@ -61,7 +61,7 @@ struct ListNumbers {
   std::vector<std::int64_t> offsets;  ///< one more than rows
 };
 
-/// Some rows of a table file: the columns that were asked for, in that order.
+/// Some rows of a table file: the columns that were requested, in that order.
 ///
 /// A cheap handle: copies and slices share the memory of the columns, and keep it. The memory does not change.
 /// *Threads*: const members may be called from any number of threads.

@@ -16,7 +16,7 @@
 
 namespace tensoa::columnar {
 
-/// The most text that is read, and what a message about more of it asks for.
+/// The most text that is read, and the advice of the message about more of it.
 struct TextLimit {
   std::size_t bytes = 0;  ///< unpacked
   std::string expected;   ///< "one event a file"

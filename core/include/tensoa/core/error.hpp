@@ -50,7 +50,7 @@ class DeviceError : public Error {
   using Error::Error;
 };
 
-/// The memory of a device, or its budget, does not hold what was asked for. Nothing was allocated;
+/// The memory of a device, or its budget, does not hold what was requested. Nothing was allocated;
 /// the device works on.
 class DeviceFullError : public DeviceError {
   using DeviceError::DeviceError;

@@ -11,7 +11,7 @@ namespace tensoa {
 /// Why bytes were copied.
 enum class CopyReason : std::uint8_t {
   kInputIsWritten,  ///< in: the model may write this input, so it works on a copy
-  kRepack,          ///< in, out: the block asked for it (Repack)
+  kRepack,          ///< in, out: the block requested it (Repack)
   kRagged,          ///< in: padded rows, masks, segments
   kOwnOutput,       ///< out: the engine allocates its outputs
   kCudaGraph,       ///< in, out: a captured graph works in its own memory

@@ -211,7 +211,7 @@ class Model {
 
   /// Runs the model batch after batch, on `queue`: the first `rows` rows of all blocks, then the next,
   /// the last batch may be short. All blocks have one number of rows; batches start anywhere, no
-  /// alignment is asked for. Errors as above; batches before the one that failed have been written.
+  /// alignment is requested. Errors as above; batches before the one that failed have been written.
   /// @param rows of one batch, at least 1
   /// @return the bytes of all batches together
   template <QueueLike Q, template <template <class> class> class... Layouts>

@@ -15,7 +15,7 @@
 
 namespace tensoa::forest {
 
-/// What a node asks of the value x of its column. A value that is missing goes where Missing says.
+/// The test of a node on the value x of its column. A value that is missing goes where Missing says.
 enum class Test : std::uint8_t {
   kGreaterEqual = 0,  ///< x >= threshold goes right
   kGreater = 1,       ///< x > threshold goes right

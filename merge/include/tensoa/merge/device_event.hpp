@@ -21,7 +21,7 @@ struct MergedFragments {
   events::EdgeCounts edges;    ///< of the column `truth`, at the smallest score that joins
   std::size_t bad_scores = 0;  ///< edges whose score is NaN or outside [0, 1]
   bool is_complete = true;     ///< false: more edges than there was room for; begin again
-  /// Of the scores, where asked for. *Lifetime*: until the next start.
+  /// Of the scores, where requested. *Lifetime*: until the next start.
   const events::EdgeAuc::Counts* score_counts = nullptr;
 };
 

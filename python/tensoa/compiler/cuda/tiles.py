@@ -7,7 +7,7 @@ REGISTER_TILES = 24  # of a value: wider ones live in local memory, and loops ov
 CHUNK = 16  # tiles of outputs that are accumulated at a time
 TOGETHER = 4  # warps that own a tile together
 
-#: How linear layers multiply, the first where none is asked for. "ieee": float32. "tf32x3": three tensor core products of
+#: How linear layers multiply, the first where none is requested. "ieee": float32. "tf32x3": three tensor core products of
 #: split numbers, at the accuracy of float32 and of 3xTF32, for rows of any size: one number counts to 2^-22 of itself or
 #: 2^-38 of the largest one in its row, a weight to 2^-35 of the largest one of its output. The pieces are float16, which
 #: needs half the products and half the memory of tf32 pieces; every row is first multiplied by a power of two, even where a

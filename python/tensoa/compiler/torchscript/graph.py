@@ -75,7 +75,7 @@ class _Block:
 class Frame(list[Any]):
     """The values of one call, by number."""
 
-    #: Of the inputs: what a model asks for by name is meant for the machine where it was saved.
+    #: Of the inputs: what a model requests by name is meant for the machine where it was saved.
     device: torch.device | None = None
 
 

@@ -21,7 +21,7 @@ EXPECTED = "expected what ModelGraph.save of hls4ml 1.1 or later writes"
 
 
 def import_fml(path: str, asked: Asked | None = None) -> FixedPoint:
-    """The network in a file, up to the layer that is asked for, bit for bit as the C++ of hls4ml calculates it. Raises
+    """The network in a file, up to the layer that is requested, bit for bit as the C++ of hls4ml calculates it. Raises
     InputError.
     """
     try:

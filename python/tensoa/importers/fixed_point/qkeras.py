@@ -34,7 +34,7 @@ def takes(description: dict) -> bool:
 
 
 def import_qkeras(path: str, description: dict, asked: Asked | None = None) -> FixedPoint:
-    """The network of a configuration, up to the layer that is asked for, with its weights in the file. Raises InputError."""
+    """The network of a configuration, up to the layer that is requested, with its weights in the file. Raises InputError."""
     import h5py  # config.read has looked for it
 
     layers = description["config"]["layers"]

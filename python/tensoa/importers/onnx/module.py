@@ -22,7 +22,7 @@ from tensoa.importers.results import named
 
 
 def import_onnx(path: str | PathLike, asked: Asked | None = None) -> "OnnxModule":
-    """The model in a file, with the results that are asked for (tensoa.importers.outputs). Raises InputError."""
+    """The model in a file, with the results that are requested (tensoa.importers.outputs). Raises InputError."""
     model = read.read(path)
     graph, opset = read.graph(model, path, asked)
     try:

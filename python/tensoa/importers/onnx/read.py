@@ -40,7 +40,7 @@ def read(path: str | PathLike) -> onnx.ModelProto:
 
 
 def graph(model: onnx.ModelProto, path: str | PathLike, asked: Asked | None = None) -> tuple[Graph, int]:
-    """(its graph, its opset). Its results are those that are asked for. Raises InputError, Unsupported for what is not read."""
+    """(its graph, its opset). Its results are those that are requested. Raises InputError, Unsupported for what is not read."""
     try:
         opset = _opset(model)
         if model.functions:

@@ -29,7 +29,7 @@ OPSET = 18
 
 
 def import_tensorflow(path: str, asked: Asked | None = None) -> "Tensorflow":
-    """The model in a folder or a file, with the results that are asked for. Raises InputError."""
+    """The model in a folder or a file, with the results that are requested. Raises InputError."""
     if not Path(path).exists():
         raise InputError(f"{path}: no such file, expected a SavedModel (a folder) or a frozen graph (.pb, .graphdef)")
     step("TensorFlow")

@@ -33,7 +33,7 @@ enum class BlockForm : std::uint8_t {
   kSegments,  ///< [rows] int64: the group that each row belongs to
 };
 
-/// Asks for a packed copy instead of a view: of columns that are not equally spaced, of columns of
+/// Requests a packed copy instead of a view: of columns that are not equally spaced, of columns of
 /// several dtypes, or of another dtype than the model wants. Inputs are gathered before the call,
 /// outputs scattered after it; the CopyReport counts the bytes.
 struct Repack {
@@ -57,7 +57,7 @@ struct BoundBlock {
   std::size_t collection = 0;  ///< position of the layout in the SoAMetadata
   std::vector<BoundColumn> columns;
   bool is_evenly_spaced = false;  ///< in every collection of the layout, see BoundColumn::line
-  bool converts = false;          ///< kRepacked: the tensor's dtype was asked for
+  bool converts = false;          ///< kRepacked: the tensor's dtype was requested
 
   /// The tensor that the model sees. In place: over the columns' memory. Other forms: its shape and
   /// dtype, row-major, without memory; the engine makes it from `sources`.

@@ -116,7 +116,7 @@ std::size_t copy_planes(const Queue& queue, const Placed<const std::byte>& from,
 ///
 /// Ownership: the collection owns the memory; views, records and bound tensors borrow it and must
 /// not outlive it. Moving a collection keeps the memory where it is; what is left has no rows, and
-/// its views have null columns. Move-only: copies of the data are asked for with `copy`. The memory
+/// its views have null columns. Move-only: `copy` makes copies of the data. The memory
 /// is not initialised.
 /// *Threads*: as for any object, one writer or many readers.
 template <template <template <class> class> class Layout, DeviceLike D = Device>

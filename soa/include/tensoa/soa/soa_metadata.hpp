@@ -34,7 +34,7 @@ namespace tensoa {
 ///     inputs.append_block(Repack{DType::kF32}, "mixed",
 ///                         hits.z(), hits.layer());                       // [n_hits, 2], a copy
 ///
-/// The order of the blocks is the order of the model's arguments, unless ModelMetadata asks for
+/// The order of the blocks is the order of the model's arguments, unless ModelMetadata requests
 /// names. Only addresses are kept, no data.
 /// *Lifetime*: the collections must outlive the metadata and all work that uses it; a call on
 /// columns of a collection that is gone is a BindingError.

@@ -28,7 +28,7 @@ struct FoundTracks {
   EdgeCounts edges;            ///< of the column `truth`, at TrackOptions::min_score
   std::size_t bad_scores = 0;  ///< edges whose score is NaN or outside [0, 1]
   bool is_complete = true;     ///< false: more edges than there was room for; begin again
-  /// Of the scores, where asked for. *Lifetime*: until the next start.
+  /// Of the scores, where requested. *Lifetime*: until the next start.
   const EdgeAuc::Counts* score_counts = nullptr;
 };
 
