@@ -114,7 +114,7 @@ class MlpCase {
   PortableCollection<Answers> answers_;
 };
 
-/// A graph network: our own, or the Exa.TrkX one, which knows edges by their hits alone.
+/// A graph network: our own, or the Exa.TrkX one, which identifies edges by their hits alone.
 struct GraphModel {
   const char* name;
   bool takes_edge_columns;

@@ -44,7 +44,7 @@ struct Point {
 using Points = View<Point>;
 constexpr float kFactor = 1.0000001F;
 
-// The kernels are not inlined, so that the compiler knows as little as in a user's function.
+// The kernels are not inlined, so that the compiler has no more information than in a user's function.
 
 // z = a x + y
 

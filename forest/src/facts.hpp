@@ -10,7 +10,7 @@
 
 namespace tensoa::forest {
 
-/// Pairs of a name and a text: what people want to know of an ensemble. The same as facts_of() of
+/// Pairs of a name and a text: the facts about an ensemble that people read. The same as facts_of() of
 /// python/tensoa/package/forest.py, which packages are made with.
 std::vector<std::pair<std::string, std::string>> facts_of(const Ensemble& ensemble);
 

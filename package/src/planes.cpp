@@ -67,7 +67,7 @@ bool PlanesOfBlock::find(const BoundBlock& block, Planes& planes) const noexcept
             ? (address_of(block, next_, element_size_) - first_column) >> element_shift_
             : block.tensor.stride_of_dim[column_dimension(block)] *
                   static_cast<std::int64_t>(next_);
-    // Not by next_distance_ == 1: the compiler knows that x / 1 is x, and divides always.
+    // Not by next_distance_ == 1: the compiler replaces x / 1 by x, and always divides.
     pitch = is_next_adjacent_ ? distance : distance / next_distance_;
   }
   if (count_ > 1 && pitch * element_size_ < bytes(rows)) return false;

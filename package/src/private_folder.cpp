@@ -156,7 +156,7 @@ bool is_ours(int folder) {
 }
 
 /// Removes the packages in `home` whose process has ended. Its lock comes before its marker, so who
-/// finds the marker of a folder that can be locked knows that its process is gone.
+/// finds the marker of a folder that can be locked may assume that its process is gone.
 void remove_stale(int home, const std::string& marker) {
   for (const std::string& name : names_in(home)) {
     if (!is_package_name(name)) continue;

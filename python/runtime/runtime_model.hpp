@@ -19,7 +19,7 @@ struct Block {
   std::string name;
   std::string dtype;                               ///< "number" where any will do
   std::vector<std::optional<std::int64_t>> shape;  ///< nothing for rows
-  std::vector<std::string> columns;                ///< the names that a call knows
+  std::vector<std::string> columns;                ///< the names that a call accepts
   std::optional<std::size_t> collection;  ///< inputs and outputs of one have equal numbers of rows
 };
 

@@ -65,7 +65,7 @@ std::shared_ptr<const Engine> load(const ModelLocation&, Device device,
   return std::make_shared<const FakeEngine>();
 }
 
-/// Takes FakeOptions, and knows files that end in .almost.
+/// Accepts FakeOptions, and recognises files that end in .almost.
 class FakeLoader final : public EngineLoader {
  public:
   FakeLoader(std::string name, std::string ending, CompilationType compilation)

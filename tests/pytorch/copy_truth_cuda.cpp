@@ -24,7 +24,7 @@ void check(cudaError_t status, const std::string& what) {
   throw DeviceError(what + ": " + cudaGetErrorString(status));
 }
 
-/// A function of the driver, which is not a library to link with. The runtime knows only the kernels
+/// A function of the driver, which is not a library to link with. The runtime has only the kernels
 /// that it has registered itself, not those of cuBLAS.
 template <class Function>
 Function* driver(const char* name) {

@@ -331,7 +331,7 @@ def write_module(folder, name, cls, inputs, seed=1, decomposed=False):
         program.run_decompositions() if decomposed else program, folder / f"{name}.pt2")
     try:
         torch.jit.script(module).save(str(folder / f"{name}.pt"))
-    except Exception as error:  # of TorchScript, which does not know all of Python
+    except Exception as error:  # of TorchScript, which does not support all of Python
         print(f"{name} is not TorchScript: {str(error).splitlines()[0]}")
     for n in ROWS:
         tensors = [make(n, generator) for make in inputs]

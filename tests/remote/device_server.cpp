@@ -116,7 +116,7 @@ FakeReply DeviceServer::register_region(const std::string& request) {
 
 FakeReply DeviceServer::infer(const std::string& request) {
   const SeenRequest seen = parse_request(request);
-  if (!seen.parameters.empty()) return {};  // a question that it does not know
+  if (!seen.parameters.empty()) return {};  // a question that it does not support
   const Range in = ranges_of(request, 5, 4).at(0);
   // Whether the server is back is asked by the wire, with one row.
   const bool is_probe = in.region.empty() && seen.inputs.at(0).sizes.back() == 1;

@@ -138,7 +138,7 @@ class Server {
     answer_ = std::move(answer);
   }
 
-  /// Runs whatever version it has, as servers do that do not know versions. Of Kind::kPython.
+  /// Runs whatever version it has, as servers without versions do. Of Kind::kPython.
   void ignore_versions() { ignores_versions_ = true; }
 
   /// Answers `answers` more questions which model it has, then none until the end of the test.

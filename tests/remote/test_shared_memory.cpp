@@ -87,7 +87,7 @@ class SharingServer {
   std::atomic<int> unregistered = 0;
   std::atomic<int> by_region = 0;  ///< tensors
   std::atomic<int> by_wire = 0;
-  std::atomic<bool> forgets = false;         ///< registers, and then does not know it
+  std::atomic<bool> forgets = false;         ///< registers, and then answers that it is unknown
   std::atomic<bool> leaves_raw_out = false;  ///< instead of an empty entry
   std::atomic<int> full = 0;                 ///< calls that are not accepted
   std::atomic<int> late = 0;                 ///< calls that are answered after let_go()

@@ -42,7 +42,7 @@ def test_energy_regression_of_16000_cells(triton: Triton) -> None:
     cells, true = energy.showers(16000, seed=3)
     answer = infer(triton.address, "energy", {"x": cells})["y"]
     np.testing.assert_allclose(answer, expected("energy", {"x": cells})["y"], rtol=1e-4, atol=1e-4)
-    # It has learned: what no sum of the layers knows, calibrated as well as can be.
+    # It has learned: better than any sum of the layers, calibrated as well as can be.
     weights = np.linalg.lstsq(cells / np.sqrt(true), np.sqrt(true), rcond=None)[0]
     assert energy.resolution(answer, true) < 0.6 * energy.resolution(cells @ weights, true)
 

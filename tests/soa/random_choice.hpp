@@ -18,7 +18,7 @@
 #include "tensoa/soa/soa_metadata.hpp"
 
 /// @file
-/// What the property tests know of a layout and of a choice of its columns, without the library's
+/// What the property tests store about a layout and of a choice of its columns, without the library's
 /// own arithmetic: elements are found through `view.x[i]`, `view.v[i][k]`, `view.m[i](r, c)` and
 /// `*view.s` alone.
 

@@ -112,7 +112,7 @@ std::vector<float> counted(std::size_t count) {
 
 // ---- sources
 
-/// Memory of a program that knows nothing of tensoa: a vector for each plain column, planes with
+/// Memory of a program without tensoa: a vector for each plain column, planes with
 /// pitches of their own.
 struct Foreign {
   explicit Foreign(std::size_t rows)
@@ -225,7 +225,7 @@ struct Chunk {
   std::uint32_t count_;
 };
 
-/// One that knows where it is.
+/// One that stores its device.
 struct ChunkOnSecondGpu : Chunk {};
 
 }  // namespace

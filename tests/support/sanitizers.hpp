@@ -4,7 +4,7 @@
 
 namespace tensoa::test {
 
-/// Whether this is a build with AddressSanitizer or ThreadSanitizer. They know one stack for each
+/// Whether this is a build with AddressSanitizer or ThreadSanitizer. They expect one stack for each
 /// thread: those that a oneTBB built without them switches to look like a wild access.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kStacksAreWatched = true;

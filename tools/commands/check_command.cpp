@@ -512,7 +512,7 @@ class Check {
   }
 
  private:
-  /// The one that says which columns it takes; nullptr where neither does. A package knows them best; a server may say no
+  /// The side that describes its columns; nullptr where neither does. A package describes them best; a server may return no
   /// more than the shapes of its tensors.
   const Side* described() const {
     const auto knows = [](const Side& side) {

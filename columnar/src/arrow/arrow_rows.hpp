@@ -85,7 +85,7 @@ std::string read_whole_text(const std::filesystem::path& path, const TextLimit& 
 TableChunk parse_whole_text(const std::filesystem::path& path, std::string_view text,
                             const std::vector<TextColumn>& columns, bool has_names);
 
-/// A format of which Arrow knows the columns.
+/// A format whose columns Arrow lists.
 class ArrowFormat : public TableFile::Format {
  public:
   ArrowFormat(const Path& path, std::shared_ptr<arrow::Schema> of_file,

@@ -4,7 +4,7 @@
 
 A block is a named tensor over columns. In memory it is planes: rows of numbers that lie at one distance, the pitch. A
 program that runs on columns takes each block as one argument or several, every one a tensor [planes, rows] with strides
-(step * pitch, 1), from which it makes the tensor that the model knows.
+(step * pitch, 1), from which it makes the tensor in the model's shape.
 """
 
 from tensoa.binding.blocks import Argument, Binding, Block, argument_names, require_binding

@@ -56,7 +56,7 @@ class Block:
         return [start + i for start in self.starts for i in range(self.planes_per_column)]
 
     def shape(self, rows: Any) -> tuple:
-        """Of the tensor that the model knows."""
+        """Of the tensor that the model gets."""
         columns = len(self.columns)
         if self.is_transposed:
             return (columns, rows)

@@ -202,7 +202,7 @@ def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str)
 
 def _compile_and_package(program: torch.export.ExportedProgram, path: Path, options: dict[str, bool | int]) -> None:
     """TorchInductor would compile a program and start a Python for each set of instructions that the processor has, to see
-    whether the compiler knows it: a quarter of the time of a package. That is only done where the compiler fails.
+    whether the compiler supports it: a quarter of the time of a package. That is only done where the compiler fails.
     """
     from torch._inductor import cpu_vec_isa
     from torch._inductor.exc import CppCompileError

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a package: the one place that knows its keys and the number of its format (docs/ahead_of_time.md).
+"""The manifest of a package: the one place with its keys and the number of its format (docs/ahead_of_time.md).
 
 Every key of the JSON is the name of a field here, or in compiler/cuda/program.py. What is None is not in the file.
 """

@@ -103,7 +103,7 @@ c10::ScalarType scalar_type_of(const Json& number_of_type) {
       std::ranges::find(kScalarTypes, wanted, [](const auto& pair) { return pair.first; });
   if (found == kScalarTypes.end()) {
     throw std::runtime_error("it has tensors of the dtype number " + std::to_string(wanted) +
-                             " of torch.export, which tensoa does not know; save it again with " +
+                             " of torch.export, which tensoa does not read; save it again with " +
                              kWriters + ", or with tensors of another dtype");
   }
   return found->second;

@@ -285,7 +285,7 @@ std::vector<Known> Trace::call(const c10::FunctionSchema& schema, std::vector<Kn
   const bool has_count =
       std::ranges::any_of(arguments, [](const Known& one) { return one.origin != Origin::kFixed; });
   if (is_of_torch) check_counts(schema, arguments);
-  // A list that is changed has other names, too, which would not know it.
+  // A list that is changed has other names, too, which would not see the change.
   if (!is_of_torch && has_count && schema.is_mutable()) {
     throw Unknown("changes a list of numbers of rows");
   }

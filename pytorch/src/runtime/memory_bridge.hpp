@@ -14,7 +14,7 @@
 
 namespace tensoa::pytorch {
 
-/// Between torch and the caller's allocator: knows whose each block is and in which stream's order it
+/// Between torch and the caller's allocator: stores the owner of each block and the stream in whose order it
 /// is freed. Needs neither torch nor CUDA.
 ///
 /// A block stays in the order of one stream only if it was allocated and is freed in calls of

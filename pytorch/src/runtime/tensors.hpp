@@ -19,7 +19,7 @@ std::optional<DType> from_torch(c10::ScalarType dtype);
 c10::Device to_torch(Device device);
 
 /// The same memory as a torch tensor: no copy, any strides from 0 on, no query of the pointer. Read-only
-/// views are handed out as mutable, because torch knows no other; the caller must have a proof that
+/// views are handed out as mutable, because torch has no others; the caller must have a proof that
 /// the model does not write them (mutation_analysis.hpp).
 at::Tensor wrap(const TensorView& view);
 

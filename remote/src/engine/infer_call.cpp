@@ -112,7 +112,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     Request shared = {};
     CopyReport copies = {};  ///< of the request that was sent last
     bool is_shared = false;  ///< whether that was `shared`
-    bool has_lost = false;   ///< whether a server did not know the region
+    bool has_lost = false;   ///< whether a server answered that the region is unknown
     std::vector<Server*> tried = {};
     std::vector<Server*> refused = {};    ///< of `tried`: have the model and will not take the call
     bool is_request_wrong = true;         ///< all of `refused` say so

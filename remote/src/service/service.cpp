@@ -466,7 +466,7 @@ class Service::Asking final : public std::enable_shared_from_this<Asking> {
     if (!status.is_ok() && !is_refused) return done_(status);
     if (!status.is_ok() && repeat()) return;
     if (is_about_tensors(status)) return done_(status);  // which are not those of the metadata
-    // Earlier back-ends do not know the question, and compute an answer to it, or refuse.
+    // Earlier back-ends lack this question, and compute an answer to it, or refuse.
     const InferReply answer = status.is_ok() ? decode_infer(protobuf::Bytes(reply)) : InferReply{};
     learned(ServedModel::of(metadata_, service_->url(), answer));
   }

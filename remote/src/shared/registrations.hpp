@@ -28,7 +28,7 @@ class Registrations {
   /// A request that refers to the region succeeded.
   void confirm(const SharedRegion& region);
 
-  /// The server does not know the region, or may have been restarted: it is registered again. One that loses
+  /// The server has no such region, or may have been restarted: it is registered again. One that loses
   /// it again and again is several servers behind one address, and counts as one that refuses.
   void lose(const SharedRegion& region);
 

@@ -501,7 +501,7 @@ TEST_P(AotEngine, ColumnsToRepackThatAreNoPlanesOfOnePitchAreGathered) {
   EXPECT_TRUE(report.has(CopyReason::kRepack));
 }
 
-/// What TorchScript reads as it is, a program that knows planes alone would read wrong.
+/// TorchScript reads these columns as they are; a program for planes alone would read them wrong.
 TEST_P(AotEngine, TensorsOfTheCallersOwnThatAreNoPlanesAreAnError) {
   AotModel model(package("mlp"));
   model.to(*queue_);

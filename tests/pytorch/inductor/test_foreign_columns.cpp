@@ -51,7 +51,7 @@ struct Piece {
   std::size_t place = 0;  ///< among the planes of its block, as the package was made for
 };
 
-/// A block as the test knows it: the fields of its columns and where the layout has them.
+/// A block as the test describes it: the fields of its columns and where the layout has them.
 struct Block {
   std::vector<std::size_t> fields;
   std::vector<std::size_t> places;

@@ -99,7 +99,7 @@ struct DeviceTraits<Device> {
   static constexpr Device get(const Device& device) noexcept { return device; }
 };
 
-/// A type that DeviceTraits knows.
+/// A type with a specialization of DeviceTraits.
 template <class D>
 concept DeviceLike = requires(const D& device) {
   { DeviceTraits<D>::get(device) } -> std::same_as<Device>;

@@ -111,7 +111,7 @@ struct QueueTraits<Queue> {
   static const Queue& get(const Queue& queue) noexcept { return queue; }
 };
 
-/// A type that QueueTraits knows.
+/// A type with a specialization of QueueTraits.
 template <class Q>
 concept QueueLike = requires(const Q& queue) {
   { QueueTraits<Q>::get(queue) } -> std::convertible_to<const Queue&>;

@@ -41,7 +41,7 @@ class EngineLoader {
   /// Does not throw.
   virtual bool accepts(const ModelLocation& location) const = 0;
 
-  /// What is there, where the loader knows it but does not load it, and what to do: "is a program of
+  /// The kind of a file that the loader recognises but does not load, and what to do: "is a program of
   /// torch.export; make a package of it: …". Asked only where no loader accepts.
   virtual std::optional<std::string> why_not(const ModelLocation& /*location*/) const { return {}; }
 

@@ -155,7 +155,7 @@ def need_as_torch(context: Context, result: Any) -> None:
 
 
 def _is_size(context: Context, own: Factors, size: Any) -> bool:
-    """Whether a product of factors, in whatever order, is a size of torch, or one that torch does not know before the data."""
+    """Whether a product of factors, in whatever order, is a size of torch, or one that depends on the data."""
     try:
         wanted = context.factors(size)
     except NotFused:

@@ -22,7 +22,7 @@ class _OnTensors(nn.Module):
 
 
 def _examples(binding: Binding) -> list[torch.Tensor]:
-    """A tensor for each input block, as the model knows it."""
+    """A tensor for each input block, as the model gets it."""
     example_rows = trial_rows(binding, ROWS, MOST_TRACED)
     rows = {collection: example_rows[2 * i] for i, collection in enumerate(collections_of(binding))}
     columns = Columns(binding, rows, (), "cpu")

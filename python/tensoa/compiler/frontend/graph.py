@@ -68,7 +68,7 @@ _known: weakref.WeakKeyDictionary[torch.export.ExportedProgram, torch.export.Exp
 
 
 def _taken_apart(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Its operators as those that the front ends know; once, as torch takes as long for it as for the export."""
+    """Its operators as those that the front ends support; once, because torch needs the time of an export for it."""
     if exported not in _known:
         table = torch.export.default_decompositions()
         for operation in KEPT:

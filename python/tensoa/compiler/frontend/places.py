@@ -102,7 +102,7 @@ def _listed(places: Sequence[Value | None]) -> list[tuple[int, Value]]:
         mask = None if one is None or kind_of(one.dtype) != BOOLS else known_numbers(one)
         found = [one] if mask is None else [value_of(build.constant(found, INT64)) for found in np.nonzero(mask)]
         if any(one is not None and kind_of(one.dtype) == BOOLS for one in found):
-            raise NotFused("rows that are chosen by a mask, of which only the data knows the number")
+            raise NotFused("rows that are chosen by a mask, whose number depends on the data")
         named += [(dim + i, part) for i, part in enumerate(found) if part is not None]
         dim += len(found)
     return named
@@ -490,7 +490,7 @@ def _masked(into: Value, named: Sequence[tuple[int, Value]], values: Value, accu
     """A number in the places of a mask."""
     (dim, mask), *more = named
     if more or values.rank or accumulate:
-        raise NotFused("elements that are written by a mask, of which only the data knows the number")
+        raise NotFused("elements that are written by a mask, whose number depends on the data")
     for _ in range(dim + mask.rank, into.rank):
         mask = unsqueezed(mask, mask.rank)
     return apply("where", mask, values, into)
@@ -593,4 +593,4 @@ def ordered(x: Value, dim: int, k: int, is_largest: bool) -> tuple[Value, Value]
 
 @lowers("masked_select", "nonzero")
 def data_dependent(context: Context, *args: Any) -> Value:
-    raise NotFused("a number of rows that only the data knows")
+    raise NotFused("a number of rows that depends on the data")

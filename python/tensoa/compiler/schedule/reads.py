@@ -47,7 +47,7 @@ def leaves(tensor: Tensor, index: Indices, roots: Roots, is_top: bool = True) ->
 
 
 def has_lookup(tensor: Tensor, roots: Roots, is_top: bool = True) -> bool:
-    """Whether an expression reads elements that only the data knows."""
+    """Whether an expression reads elements whose places depend on the data."""
     if tensor in roots and not is_top:
         return False
     return isinstance(tensor.op, ops.Lookup) or any(has_lookup(arg, roots, False) for arg in tensor.args)

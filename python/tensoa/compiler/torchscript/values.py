@@ -23,7 +23,7 @@ MEMORY_FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels
 
 
 class OnData:
-    """A truth value or number out of a tensor that torch.export does not know."""
+    """A truth value or number out of a tensor, which depends on the data."""
 
 
 def is_known(tensor: torch.Tensor) -> bool:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Keras 1 and 2: their fields that Keras 3 does not know, and what has another meaning there."""
+"""Files of Keras 1 and 2: their fields that Keras 3 lacks, or reads with another meaning."""
 
 import copy
 import json

@@ -160,7 +160,7 @@ class _Reader:
         builder = Builder(model.n_features_in_, 1, self.subject)
         for round_ in model.estimators_:
             for output, estimator in enumerate(round_):
-                # its loop over nodes does not know of missing values
+                # its loop over nodes ignores missing values
                 self.add_tree(builder, estimator.tree_, 1, model.learning_rate, Missing.NAN_RIGHT, output)
         return builder.ensemble(outputs=len(base), base=base.tolist(), **self.link(), **members)
 

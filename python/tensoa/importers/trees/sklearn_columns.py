@@ -183,7 +183,7 @@ def applied(steps: Sequence[Any], names: Sequence[str], dtype: type) -> Function
 
 
 def raises_for_unknown(steps: Sequence[Any]) -> bool:
-    """Whether the steps themselves refuse a category that they do not know."""
+    """Whether the steps themselves refuse an unknown category."""
     return any(type(step).__name__ == "OneHotEncoder" and step.handle_unknown == "error" for step in _all_of(steps))
 
 

@@ -32,9 +32,9 @@
 /// | `Planes{pointer, pitch}` | vector, matrix | the caller's word is taken |
 /// | `Planes{range, pitch}` | vector, matrix | from its size |
 /// | Eigen, column-major: [n, 1]; [n, R]; [n, R * C] | plain; vector; matrix R x C | `rows()` |
-/// | CMSSW column record | what its `columnType` says | the caller's word is taken |
+/// | CMSSW column record | that of its `columnType` | not checked |
 /// | tuple (record, size), as `records().x()` gives it there | the same | the size |
-/// | a type that ForeignSource knows | what it is turned into | |
+/// | a type with a specialization of ForeignSource | what it is turned into | |
 ///
 /// What types decide is a compile error: the number of sources, element type, constness, kind, and a
 /// temporary that owns its memory. What the memory decides is a BindingError that names the field.
@@ -63,7 +63,7 @@ constexpr std::int64_t count_of(Count count) noexcept {
 template <class Memory>
 concept ForeignPointer = std::is_pointer_v<std::remove_cvref_t<Memory>>;
 
-/// A contiguous range that knows its size.
+/// A contiguous range with a size.
 template <class Memory>
 concept ForeignRange = std::ranges::contiguous_range<std::remove_reference_t<Memory>&> &&
                        std::ranges::sized_range<std::remove_reference_t<Memory>&>;
@@ -116,7 +116,7 @@ Planes(Memory&&, Pitch) -> Planes<detail::ForeignElement<Memory>>;
 ///     };
 ///
 /// It goes before all that is built in, so it also replaces what foreign_view would do by itself.
-/// Where the type knows its device, a static `Device device(const my::Column&)` lets foreign_view
+/// Where the type stores its device, a static `Device device(const my::Column&)` lets foreign_view
 /// refuse a column that lies elsewhere.
 template <class Column>
 struct ForeignSource {};
@@ -133,7 +133,7 @@ namespace tensoa {
 /// @param n rows, 0 to 2^48; the capacity of the view too. With n = 0 sources may be null; the
 /// columns then get distinct addresses at equal distances, as in an empty collection. A scalar keeps
 /// the address it has; one that was null must not be used
-/// @param device where the memory is; the caller's word is taken, but for sources that know better
+/// @param device where the memory is; not checked, except for sources that store their device
 /// @param sources one for each field in declaration order, to memory that may be written
 /// @throws BindingError naming the field, with what was found and what is needed: a null pointer, an
 /// address that is not aligned to the element size, fewer than n rows, planes closer than n rows,

@@ -28,7 +28,7 @@ struct ColumnRecord {
   Lease lease = {};     ///< of the collection
 };
 
-/// A ColumnRecord that knows its layout, so that a column of another layout is a compile error in
+/// A ColumnRecord with its layout as a type, so that a column of another layout is a compile error in
 /// append_block. `records.x()` returns the record itself.
 template <template <template <class> class> class Layout>
 struct Record {

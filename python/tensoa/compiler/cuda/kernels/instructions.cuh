@@ -28,14 +28,14 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-// The same pointer, of which the compiler does not know that: what lies there is read again instead of kept in registers.
+// The same pointer, which the compiler takes for another one: memory is read again instead of kept in registers.
 __device__ __forceinline__ const char* read_again(const char* from) {
   long long none = 0;
   asm volatile("" : "+l"(none));
   return from + none;
 }
 
-// The same number, of which the assembler does not know that: ptxas 13.0 makes of max(max(x, -y), -z) of int32 one instruction
+// The same number, which the assembler takes for another one: ptxas 13.0 makes of max(max(x, -y), -z) of int32 one instruction
 // for three numbers (VIMNMX3), and loses the sign of y.
 __device__ __forceinline__ int with_its_sign(int x) {
   int r;

@@ -166,7 +166,7 @@ constexpr ForeignColumn read_source(Source&& source) {
   }
 }
 
-/// @throws BindingError where a source knows where it lies, and that is not the device of the view
+/// @throws BindingError where a source stores a device other than that of the view
 template <class Source>
 void require_on(const Source& source, Device device, std::string_view name) {
   if constexpr (requires {
