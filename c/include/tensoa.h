@@ -70,7 +70,7 @@ typedef struct tensoa_queue tensoa_queue; /**< work on a device, in order: a CUD
 /** The release of the library, "0.1.0". */
 const char* tensoa_version(void);
 
-/** What the last function that failed in this thread says, "" where none has. Valid until the next one fails in this thread. */
+/** The message of the last function that failed in this thread, "" where none has. Valid until the next failure there. */
 const char* tensoa_last_error(void);
 
 /* ---- models */

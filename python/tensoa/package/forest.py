@@ -95,7 +95,7 @@ def write(
 
 
 def facts_of(ensemble: Ensemble) -> list[list[str]]:
-    """Pairs of a name and a text: the facts about an ensemble that people read. The same as forest/src/facts.cpp, which tree files
+    """Pairs of a name and a text: facts about an ensemble for people. The same as forest/src/facts.cpp, which tree files
     are described with.
     """
     inner = ensemble.nodes[ensemble.nodes["column"] != LEAF]

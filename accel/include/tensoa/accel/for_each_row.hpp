@@ -36,7 +36,7 @@ auto divide_rows(::alpaka::Idx<Acc> rows) {
   constexpr Idx kThreads = kCpu ? 1 : 256;
   constexpr Idx kElements = kCpu ? 1024 : 1;
   constexpr Idx kRows = kThreads * kElements;
-  // What a grid may have; uniformElements strides over what is left.
+  // The most blocks of a grid; uniformElements strides over the remaining rows.
   constexpr Idx kMostBlocks = std::numeric_limits<int>::max();
   const Idx blocks = std::min<Idx>(rows / kRows + (rows % kRows != 0 ? 1 : 0), kMostBlocks);
   return WorkDiv(blocks, kThreads, kElements);

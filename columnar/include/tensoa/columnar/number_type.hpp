@@ -11,7 +11,7 @@
 #include "tensoa/core/dtype.hpp"
 
 /// @file
-/// What a column of a file holds, and which columns of a collection can be made of it.
+/// The number type of a column of a file, and the columns of a collection that can be made of it.
 
 namespace tensoa::columnar {
 

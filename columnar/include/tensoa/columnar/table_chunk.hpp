@@ -22,10 +22,10 @@ class ChunkRows;  ///< in src/arrow_library.hpp
 /// Whether numbers may lose digits on the way from a file to a column.
 enum class Rounding : bool { kRefused, kAllowed };
 
-/// What may be done to numbers on the way from a file to a column.
+/// The changes that are allowed to numbers on the way from a file to a column.
 struct NumberRules {
   Rounding rounding = Rounding::kRefused;
-  /// What a null becomes, and NaN where integers are read, in columns whose type holds() it.
+  /// The value for a null, and for NaN where integers are read, in columns whose type holds() it.
   /// Nothing: it is an error.
   std::optional<double> null_value = {};
 };

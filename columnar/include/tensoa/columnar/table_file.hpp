@@ -94,7 +94,7 @@ class TableFile {
   /// Returns a chunk without rows: the columns and their types. @throws InputError, as read()
   TableChunk empty_chunk(const ReadOptions& options) const;
 
-  /// What a format has to do.
+  /// The interface of a format.
   class Format;
 
  private:

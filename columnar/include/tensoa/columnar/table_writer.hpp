@@ -16,7 +16,7 @@
 
 namespace tensoa::columnar {
 
-/// What each row of a column has.
+/// The content of each row of a column.
 enum class Cells : std::uint8_t { kNumbers, kLists, kTexts };
 
 /// A column to be written.

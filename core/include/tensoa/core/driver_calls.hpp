@@ -8,7 +8,7 @@
 
 namespace tensoa {
 
-/// What the threads of this process did in the driver of a GPU while that was counted. Seconds a call that grow with
+/// Calls of the threads of this process in the driver of a GPU, while they were counted. Seconds a call that grow with
 /// the threads are threads that wait for each other there.
 struct DriverCalls {
   /// Times that a thread went to the driver: a call, or what a DeviceGuard encloses, such as a burst of kernel launches.

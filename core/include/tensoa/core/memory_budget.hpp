@@ -16,7 +16,7 @@
 
 namespace tensoa {
 
-/// What memory is for. kEngines: what the libraries of engines hold for themselves, whatever for;
+/// The purpose of memory. kEngines: memory that the libraries of engines hold for any purpose;
 /// pytorch::torch_memory() says more. kPinned: PinnedBuffer; of the CPU, whichever GPU it serves.
 enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces, kEngines, kPinned };
 
@@ -54,7 +54,7 @@ struct MemoryFigures {
   }
 };
 
-/// What tensoa holds on `device` now, and held at most. @throws DeviceError
+/// Returns the memory that tensoa holds on `device` now, and the most that it held. @throws DeviceError
 /// *Threads*: safe; while others allocate, figures may be of different moments.
 MemoryFigures memory_figures(Device device);
 

@@ -9,7 +9,7 @@ namespace tensoa {
 
 /// A file that appears complete or not at all: it is written next to its place, as
 /// ".NAME.tensoaNUMBER", and renamed by `commit`. What is not committed is removed with the object.
-/// What exists and is not a regular file (a device, a pipe) is written in place, and so is an open
+/// A path that exists and is not a regular file (a device, a pipe) is written in place, and so is an open
 /// descriptor of this process (/dev/stdout, /dev/fd/N), whatever it is redirected to. Move-only.
 class OutputFile {
  public:

@@ -14,7 +14,7 @@
 
 namespace tensoa {
 
-/// What Model::submit calls when a call is done: any function that takes a Result<CopyReport>, also one
+/// The function that Model::submit calls when a call is done: any that accepts a Result<CopyReport>, also one
 /// that can only be moved. Called once at most, and destroyed in the thread that called it.
 ///
 /// It must not throw: the process ends there. What else it may do says Model::submit.

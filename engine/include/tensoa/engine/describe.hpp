@@ -11,7 +11,7 @@
 #include "tensoa/engine/model_metadata.hpp"
 
 /// @file
-/// What stays the same of a binding from event to event, as a value and as JSON: how the exporter
+/// The part of a binding that is the same for all events, as a value and as JSON: how the exporter
 /// (tensoa compile --binding FILE) learns which columns a model will read and write, and how
 /// a package says which ones it was made for.
 ///

@@ -16,12 +16,12 @@
 #include "tensoa/engine/signature.hpp"
 
 /// @file
-/// What runs a model on one device. Users of models do not need this header; how an engine becomes known
-/// to Model is in loader.hpp.
+/// The interface of an engine, which runs a model on one device. Users of models do not need this header;
+/// loader.hpp registers engines.
 
 namespace tensoa {
 
-/// What an engine found out about a binding, so that its calls need not: part of a Plan. Engines derive
+/// The results of an engine's analysis of a binding, for its calls: part of a Plan. Engines derive
 /// their own from it. It follows from the binding and the signature alone: engines of one kind with equal
 /// signatures, as before and after Model::reload, take each other's. Immutable; it may outlive the engine, and
 /// holds nothing that its destructor, in whatever thread, could not free then.

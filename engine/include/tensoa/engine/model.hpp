@@ -50,7 +50,7 @@ class Model {
   explicit Model(ModelLocation location, ModelOptions options = {})
       : model_(std::move(location), kCompilation, std::move(options)) {}
 
-  /// What this handle was made with, whatever was reloaded since.
+  /// The location that this handle was made with, whatever was reloaded since.
   const ModelLocation& location() const noexcept { return model_.location(); }
 
   /// Sets the queue of this handle, and deploys the model on the queue's device. @throws LoadError,

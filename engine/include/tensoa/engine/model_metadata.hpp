@@ -70,7 +70,7 @@ void require_live(const Binding& binding);
 
 }  // namespace detail
 
-/// What a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
+/// The blocks that a model reads and writes. `ModelMetadata metadata(inputs, outputs)` deduces its arguments;
 /// spelled out they are the layouts of the inputs, then those of the outputs. A layout may be input
 /// and output.
 /// *Lifetime*: as SoAMetadata; the collections must outlive it.

@@ -35,7 +35,7 @@ namespace detail {
 /// collections: a rebind would move both to one
 void require_one_collection_each(const Binding& binding);
 
-/// What binding needs of a view.
+/// The properties of a view that binding needs.
 template <template <template <class> class> class Layout, class SomeView>
 ViewReference reference_to(const SomeView& view) noexcept {
   constexpr bool kIsConst = std::is_same_v<SomeView, ConstView<Layout>>;

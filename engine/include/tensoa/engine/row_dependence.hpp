@@ -11,7 +11,7 @@
 
 namespace tensoa {
 
-/// What is known of the rows of a call. docs/row_dependence.md says how it is found.
+/// Whether the rows of a call depend on each other. docs/row_dependence.md describes how it is found.
 struct RowDependence {
   enum class Answer : std::uint8_t {
     kUnknown,  ///< nothing is known: take them as dependent

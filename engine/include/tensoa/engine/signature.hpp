@@ -32,7 +32,7 @@ struct TensorSpec {
   std::string type() const;
 };
 
-/// What a model takes and gives, as far as its file says so.
+/// The arguments and results of a model, as far as its file describes them.
 struct Signature {
   std::vector<TensorSpec> inputs = {};  ///< the arguments, in order
   std::size_t required_inputs = 0;      ///< the arguments after these have defaults
@@ -45,7 +45,7 @@ TensorSpec spec_of(const BlockDescription& block);
 
 namespace detail {
 
-/// What makes two signatures those of different programs: "input 1 is y float32[?, 3], expected x float32[?, 2]".
+/// Describes why two signatures belong to different programs: "input 1 is y float32[?, 3], expected x float32[?, 2]".
 /// Empty where nothing does.
 std::string difference(const Signature& expected, const Signature& got);
 

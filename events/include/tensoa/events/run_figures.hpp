@@ -26,7 +26,7 @@ struct StageSeconds {
   }
 };
 
-/// What one event moved: copies are those of the model (CopyReport), transfers those between host
+/// The bytes that one event moved: copies are those of the model (CopyReport), transfers those between host
 /// and device.
 struct ScoreReport {
   CopyReport copies;

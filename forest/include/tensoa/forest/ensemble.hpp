@@ -95,7 +95,7 @@ struct Ensemble {
   std::vector<std::string> column_names;  ///< one for each, or none where the file has none
   std::size_t outputs = 1;
 
-  /// What the framework makes of a value before it compares it with a threshold.
+  /// The conversion of a value by the framework before it compares it with a threshold.
   Precision features = Precision::kFloat32;
   Precision sums = Precision::kFloat32;
 

@@ -33,7 +33,7 @@ enum class TreeFile : std::uint8_t {
   kLightgbm,       ///< Booster.save_model("model.txt")
 };
 
-/// What the first bytes of a file say, 512 where it has them; nothing for another format.
+/// The format of a file by its first bytes, at most 512; nothing for another format.
 std::optional<TreeFile> kind_of(std::string_view beginning) noexcept;
 
 /// Which rounds of boosting to take: all, the first ones, or those up to the best iteration.

@@ -15,7 +15,7 @@
 
 namespace tensoa::merge {
 
-/// What DeviceEvent::finish_merge() returns.
+/// The result of DeviceEvent::finish_merge().
 struct MergedFragments {
   std::size_t merged = 0;      ///< particles
   events::EdgeCounts edges;    ///< of the column `truth`, at the smallest score that joins
@@ -91,7 +91,7 @@ class DeviceEvent {
  private:
   struct Answer;
 
-  /// What was started and not finished.
+  /// The step that was started and not finished.
   enum class Started : std::uint8_t { kNothing, kGraph, kEdges, kMerge };
 
   void require_started(Started expected, const char* what) const;

@@ -11,7 +11,7 @@
 
 namespace tensoa::merge {
 
-/// What the network reads and writes: `x` [n_fragments, 29] float32, the columns of Node; `edge_index` [2, n_edges]
+/// The blocks of the network: `x` [n_fragments, 29] float32, the columns of Node; `edge_index` [2, n_edges]
 /// int64 (source, target); `edge_attr` [n_edges, 7] float32, the features of Edge. It returns one score in [0, 1] for
 /// each edge, float32 [n_edges] or [n_edges, 1], which lands in the column `score`.
 struct EdgeNetwork {

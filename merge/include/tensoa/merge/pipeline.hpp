@@ -74,7 +74,7 @@ class MergePipeline {
   }
 
  private:
-  /// What comes next.
+  /// The next step.
   enum class Step : std::uint8_t { kNothing, kGraph, kScores, kMerged, kKeptEdges, kTake };
 
   void start_graph();

@@ -28,7 +28,7 @@ namespace tensoa::package {
 BindingDescription columns_in_words(const std::vector<std::string>& inputs,
                                     const std::vector<std::string>& outputs);
 
-/// What may be typed for a model that does not say its columns: "columns x=COLUMN,… outputs score=COLUMN,…".
+/// The words for a model that does not describe its columns: "columns x=COLUMN,… outputs score=COLUMN,…".
 /// @param model as inspect() has it @param option before their names: "--"
 std::string words_for(const ModelDescription& model, const std::string& option = {});
 

@@ -29,7 +29,7 @@ void register_engines();
 /// else loads a Model. @throws LoadError, DeviceError
 std::shared_ptr<const Engine> load_to_try_graphs(const std::filesystem::path& path, Device device);
 
-/// What the code of a GPU is called: "sm_90". @throws LoadError in a build without CUDA; DeviceError
+/// The name of the code of a GPU: "sm_90". @throws LoadError in a build without CUDA; DeviceError
 std::string gpu_architecture_of(Device device);
 
 }  // namespace tensoa::package

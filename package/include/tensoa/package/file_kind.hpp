@@ -9,7 +9,7 @@
 
 namespace tensoa::package {
 
-/// What a model file is, by what is in it: several formats are zip archives, and three end in .pt2.
+/// The kind of a model file, by its content: several formats are zip archives, and three end in .pt2.
 enum class FileKind : std::uint8_t {
   kPackage,          ///< ours, by tensoa compile
   kTorchScript,      ///< torch.jit.save
@@ -24,7 +24,7 @@ enum class FileKind : std::uint8_t {
 /// Reads the directory of the archive, or the beginning of another file, nothing else. kUnknown for what is not a file.
 FileKind kind_of_file(const std::filesystem::path& path) noexcept;
 
-/// What the file, or a folder of TensorFlow's, is instead of a package, and how to make one of it; nothing where it is
+/// The kind of a file, or of a folder of TensorFlow, that is not a package, and how to make one of it; nothing where it is
 /// one, or unknown.
 std::optional<std::string> why_no_package(const std::filesystem::path& path);
 

@@ -16,7 +16,7 @@
 #include "tensoa/package/manifest.hpp"
 
 /// @file
-/// What is in a model file, without running anything of it.
+/// The content of a model file, of which nothing runs.
 
 namespace tensoa::package {
 
@@ -121,7 +121,7 @@ std::string to_json(const ModelDescription& model);
 /// @throws as parse_device()
 Device device_for(const std::string& name, const ModelDescription& model);
 
-/// What the package `path` was made to give on devices of a kind; nothing where it does not say. Reads as inspect().
+/// The results recorded in the package `path` for devices of a kind; nothing where it has none. Reads as inspect().
 /// @throws LoadError
 std::optional<RecordedResults> recorded_results(const std::filesystem::path& path, DeviceKind kind);
 

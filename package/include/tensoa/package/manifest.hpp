@@ -17,7 +17,7 @@
 #include "tensoa/package/archive.hpp"
 
 /// @file
-/// What a package says of itself, extra/tensoa.json, as values. The format is in docs/ahead_of_time.md.
+/// The description of a package, extra/tensoa.json, as values. The format is in docs/ahead_of_time.md.
 
 namespace tensoa::package {
 
@@ -92,7 +92,7 @@ inline constexpr std::size_t kMaxGpuBuffers = 64;
 /// The most rows of a collection: kernels count them by int32.
 inline constexpr std::int64_t kMaxGpuRows = 0x7FFF'FFFF;
 
-/// What the programs of the kind "fused" have in common.
+/// Common properties of the programs of the kind "fused".
 struct FusedDescription {
   std::vector<std::size_t>
       domains;  ///< the first input block of each collection whose number of rows they are given
@@ -146,7 +146,7 @@ struct PlaneRange {
   std::uint32_t planes = 1;
 };
 
-/// What the exporter found when it ran a package: errors relative to the largest number, against
+/// The results of the exporter's check of a package: errors relative to the largest number, against
 /// float64, by output block.
 struct CheckDescription {
   std::vector<std::size_t> rows;        ///< of each input collection
@@ -155,7 +155,7 @@ struct CheckDescription {
   std::map<std::string, double> error_of_eager;  ///< of the module itself, in its own precision
 };
 
-/// What was found when a package was checked on a GPU, the last time on each architecture.
+/// The results of the last check of a package on each architecture of a GPU.
 struct GpuCheckDescription {
   std::string architecture;             ///< "sm_90"
   std::string gpu;                      ///< "NVIDIA H200"
@@ -164,7 +164,7 @@ struct GpuCheckDescription {
   std::string why_no_graphs;
 };
 
-/// What a package has for one target of `tensoa compile --target`. What is not in the package is empty.
+/// The content of a package for one target of `tensoa compile --target`. Missing parts are empty.
 struct TargetDescription {
   std::string name = "any";      ///< "cpu", "cuda"; "any": all devices
   std::string gpu_architecture;  ///< of TorchInductor's program for GPUs: "sm_90"
@@ -202,7 +202,7 @@ struct RecordedFiles {
   std::vector<Case> cases;
 };
 
-/// What `file` of the archive lacks at `at`, because other files have it, too: the bytes of the file `part`.
+/// Bytes that `file` of the archive lacks at `at`, because other files have them, too: the bytes of the file `part`.
 struct SharedBytes {
   std::string file;
   std::size_t at = 0;

@@ -41,7 +41,7 @@ struct BlockOfPlanes {
   std::size_t rows = 0;                   ///< else
 };
 
-/// What calls of a model read and write.
+/// The planes that calls of a model read and write.
 struct PlanesOfModel {
   std::vector<BlockOfPlanes> inputs;
   std::vector<BlockOfPlanes> outputs;

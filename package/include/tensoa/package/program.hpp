@@ -21,7 +21,7 @@
 
 namespace tensoa::package {
 
-/// What an error says, for a message of one line; torch adds where it was thrown.
+/// The first line of an error's text; torch adds lines on where it was thrown.
 inline std::string first_line(const std::exception& error) {
   const std::string text = error.what();
   return text.substr(0, text.find('\n'));

@@ -9,7 +9,7 @@
 #include "tensoa/package/inspect.hpp"
 
 /// @file
-/// What a server says of a model file that it runs, as a value and as JSON: tensoa's back-end for Triton publishes it, clients
+/// A server's description of a model file that it runs, as a value and as JSON: tensoa's back-end for Triton publishes it, clients
 /// compare it. The JSON, of version kPublishedSchema:
 ///
 ///     {"schema": 1, "checksum": "9f86…", "columns": "named", "binding": {…},

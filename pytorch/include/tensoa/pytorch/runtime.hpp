@@ -51,7 +51,7 @@ void set_torch_allocator(TorchAllocator allocator);
 /// *Threads*: no call on a GPU may run meanwhile.
 void release_unused(Device device);
 
-/// What torch holds on one device, in bytes. What tensoa itself holds: memory_figures().
+/// The memory that torch holds on one device, in bytes. For tensoa itself: memory_figures().
 struct TorchMemory {
   std::size_t held = 0;        ///< taken from the device, or from the caller's TorchAllocator; the
                                ///< rest of the figures is part of it
@@ -69,7 +69,7 @@ TorchMemory torch_memory(Device device);
 /// `peak` starts again at what is in use now. @throws DeviceError
 void reset_torch_peak(Device device);
 
-/// What models need on one device, of tensoa's memory and of torch's together, in bytes.
+/// The memory of models on one device, of tensoa and torch together, in bytes.
 struct ModelMemory {
   std::size_t weights = 0;
   std::size_t workspaces = 0;  ///< of fused programs and of cuBLAS, kept from call to call

@@ -26,7 +26,7 @@ struct Retry {
   int budget = 500;
 };
 
-/// What happens to calls when no server has the model any more that was loaded: the end of an update. While some servers still have
+/// The treatment of calls when no server has the loaded model any more: the end of an update. While some servers still have
 /// it, calls go to these. A server that has denied it is asked again for a second or more, as an address may lead to several servers.
 enum class OnNewVersion : std::uint8_t {
   kStay,  ///< Answers of another model are none: the fallback runs, where there is one, else calls fail.

@@ -13,8 +13,8 @@
 
 namespace tensoa::remote {
 
-/// What a server counts of a model, over all its clients and versions, since it started: what differs between two
-/// moments is what happened in between (operator-). Times are sums.
+/// A server's counts for a model, over all its clients and versions, since it started. The difference between two
+/// moments (operator-) is the count in between. Times are sums.
 struct InferenceCounts {
   std::uint64_t requests = 0;  ///< that succeeded
   std::uint64_t failures = 0;

@@ -14,7 +14,7 @@
 
 namespace tensoa::remote {
 
-/// What the calls of this process to one server did, since its model was loaded.
+/// Figures of the calls of this process to one server, since its model was loaded.
 struct ServerStatistics {
   std::string model;           ///< its URL
   std::string server;          ///< "host:port"; of a name with several addresses, one of them

@@ -86,7 +86,7 @@ struct BoundBlock {
 /// `block "features" (columns x, y, z)`: for messages.
 std::string to_string(const BoundBlock& block);
 
-/// What a view says of all its columns, and where they are in it: how a block is bound to another
+/// The records of all columns of a view, and their places in it: how a block is bound to another
 /// event. A plain value; the view must outlive it.
 struct ViewReference {
   const std::byte* columns;  ///< the view, as bytes; BoundColumn::place counts from here

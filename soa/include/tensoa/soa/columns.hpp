@@ -76,7 +76,7 @@ struct MatrixColumn {
   }
 };
 
-/// What a row has in the place of a scalar: nothing.
+/// The empty type that a row has at the place of a scalar.
 struct NoRow {};
 
 /// `*v.field` is the one value.

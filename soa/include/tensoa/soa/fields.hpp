@@ -88,7 +88,7 @@ struct FieldInfo {
   constexpr std::size_t element_size() const noexcept { return size_of(dtype); }
 };
 
-/// What a field type (float, Vector<float, 3>, …) stands for.
+/// Properties of a field type (float, Vector<float, 3>, …).
 template <class Field>
 struct FieldTraits {
   static_assert(

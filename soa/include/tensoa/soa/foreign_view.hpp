@@ -36,7 +36,7 @@
 /// | tuple (record, size), as `records().x()` gives it there | the same | the size |
 /// | a type with a specialization of ForeignSource | what it is turned into | |
 ///
-/// What types decide is a compile error: the number of sources, element type, constness, kind, and a
+/// Errors that types show are compile errors: the number of sources, element type, constness, kind, and a
 /// temporary that owns its memory. What the memory decides is a BindingError that names the field.
 ///
 /// The columns of one block of a model must lie at equal distances. Columns of one allocation with
@@ -51,7 +51,7 @@
 namespace tensoa {
 namespace detail {
 
-/// What a source does not say.
+/// The size of a source that does not state it.
 inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
 /// Any integer; those beyond 63 bits become the largest, which no check lets pass.

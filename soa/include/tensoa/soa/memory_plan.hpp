@@ -92,7 +92,7 @@ struct MemoryPlan {
 
 namespace detail {
 
-/// What proves_layout says of a plan that may not be the one of the library.
+/// Returns the result of proves_layout for any plan, also one that is not the library's.
 template <template <template <class> class> class Layout>
 constexpr bool is_sound(const MemoryPlan<Layout>& plan, std::size_t capacity) noexcept {
   struct Extent {

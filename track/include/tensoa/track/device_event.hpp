@@ -22,7 +22,7 @@
 
 namespace tensoa::track {
 
-/// What DeviceEvent::find_tracks() returns in addition to the tracks.
+/// Results of DeviceEvent::find_tracks() in addition to the tracks.
 struct FoundTracks {
   std::size_t tracks = 0;
   EdgeCounts edges;            ///< of the column `truth`, at TrackOptions::min_score
@@ -144,7 +144,7 @@ class DeviceEvent {
   void run_event(ConstView<Hit> hits, const std::function<CopyReport()>& network,
                  const std::shared_ptr<const void>& recordable, bool counts_scores = false);
 
-  /// What `network` reported of the last run_event(), or as it was recorded.
+  /// The report of `network` for the last run_event(), or when it was recorded.
   const CopyReport& copies() const noexcept { return copies_; }
 
   /// Events that run_event() launched as one graph.
@@ -160,7 +160,7 @@ class DeviceEvent {
 
   static constexpr std::size_t kMostSlots = std::size_t{1} << 24U;  ///< 64 MiB
 
-  /// What was started and not finished.
+  /// The step that was started and not finished.
   enum class Started : std::uint8_t { kNothing, kGraph, kTracks };
 
   void require_started(Started expected, const char* finish, const char* start) const;

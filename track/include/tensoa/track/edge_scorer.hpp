@@ -13,7 +13,7 @@
 
 namespace tensoa::track {
 
-/// What an edge-classifying network reads and writes: blocks `x`, `edge_index`, and `edge_attr` where it
+/// The blocks of an edge-classifying network: `x`, `edge_index`, and `edge_attr` where it
 /// takes edge columns; see EdgeScorer.
 /// @param scores the edges whose column `score` takes the answer; may be those of `edges`
 ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,

@@ -12,7 +12,7 @@
 #include <vector>
 
 /// @file
-/// What a pair of hits must fulfil to be a candidate edge: cuts, pairs of layers, a small network.
+/// The conditions for a pair of hits to be a candidate edge: cuts, pairs of layers, a small network.
 
 namespace tensoa::track {
 

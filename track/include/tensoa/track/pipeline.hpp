@@ -112,7 +112,7 @@ class TrackPipeline {
   }
 
  private:
-  /// What comes next.
+  /// The next step.
   enum class Step : std::uint8_t { kNothing, kBegin, kScores, kTracks, kKeptEdges, kTake };
 
   void run_on_host();

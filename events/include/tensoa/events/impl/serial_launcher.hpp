@@ -8,7 +8,7 @@
 #include <numeric>
 
 /// @file
-/// What runs the kernels of applications: plain functors over views that CPU and GPU run from one source, with equal
+/// Runs the kernels of applications: plain functors over views that CPU and GPU run from one source, with equal
 /// results to the bit (arithmetic.hpp). Any launcher (alpaka, oneTBB) can that has:
 ///
 ///     launch.rows(n, functor);            // functor(row) for row < n, in any order, in parallel

@@ -20,13 +20,13 @@
 
 namespace tensoa::merge {
 
-/// What a pair of fragments of one endcap must fulfil to be a candidate edge.
+/// The conditions for a pair of fragments of one endcap to be a candidate edge.
 struct LinkCuts {
   double max_transverse = 200;  ///< mm, Edge::transverse at most
   double max_gap = 900;  ///< mm along the beam from the end of one to the beginning of the other
 };
 
-/// What fragments are sorted by.
+/// The key that fragments are sorted by.
 struct FragmentKey {
   std::uint64_t bin;  ///< endcap, bin of x / |z|, bin of y / |z|
   std::int32_t row;
@@ -39,7 +39,7 @@ struct FragmentKey {
   };
 };
 
-/// What the search needs of fragments, one row a fragment.
+/// The properties of fragments that the search needs, one row for each fragment.
 template <template <class> class F>
 struct LinkWork {
   F<std::int64_t> targets;  ///< of the fragment: how many

@@ -92,7 +92,7 @@ struct ClearNodes {
   }
 };
 
-/// What the kernels find out about the graph of an event as a whole.
+/// Results of the kernels for the graph of an event as a whole.
 struct LinkStatus {
   double nearest =
       std::numeric_limits<double>::infinity();  ///< mm, smallest |z| of a cluster on a fragment

@@ -10,7 +10,7 @@
 
 namespace tensoa::package {
 
-/// What programs call `tensoa_block`.
+/// The `tensoa_block` of programs.
 struct FusedBlock {
   void* data;
   std::int64_t pitch;

@@ -6,7 +6,7 @@
 
 namespace tensoa::detail {
 
-/// What is found at a source, without types. Numbers are signed, so that wrong ones stay visible.
+/// The properties of a source, without types. Numbers are signed, so that wrong ones stay visible.
 struct ForeignColumn {
   void* data = nullptr;
   std::int64_t rows = kUnbounded;      ///< of each plane

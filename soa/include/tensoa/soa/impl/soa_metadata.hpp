@@ -16,7 +16,7 @@
 #include "tensoa/soa/memory_plan.hpp"
 #include "tensoa/soa/records.hpp"
 
-// What the templates of soa_metadata.hpp need.
+// Declarations that the templates of soa_metadata.hpp need.
 
 namespace tensoa {
 

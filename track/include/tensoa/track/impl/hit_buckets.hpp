@@ -27,7 +27,7 @@
 
 namespace tensoa::track {
 
-/// What the search needs of hits, one row a hit. Columns of the first group are in the order of the
+/// The properties of hits that the search needs, one row for each hit. Columns of the first group are in the order of the
 /// hits, the others in that of the buckets, by phi inside a bucket ("places").
 template <template <class> class F>
 struct HitWork {
@@ -42,7 +42,7 @@ struct HitWork {
   F<std::int32_t> bucket_at;                 ///< counted from 1
 };
 
-/// What hits are sorted by.
+/// The key that hits are sorted by.
 struct HitKey {
   std::uint64_t bucket;  ///< layer, bin in r, bin in z
   double phi;
@@ -96,7 +96,7 @@ struct Bucket {
   double r_min, r_max, z_min, z_max;  ///< mm, of the hits
 };
 
-/// What the kernels find out about an event as a whole.
+/// Results of the kernels for an event as a whole.
 struct GraphStatus {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 

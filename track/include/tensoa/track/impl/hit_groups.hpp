@@ -41,7 +41,7 @@ struct GroupWork {
   F<std::int32_t> number;  ///< tracks with first hits up to here
 };
 
-/// What the kernels find out about an event as a whole.
+/// Results of the kernels for an event as a whole.
 struct TrackStatus {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
@@ -151,7 +151,7 @@ inline SelectedEdges select(const EdgeRows& rows, std::size_t n_hits, const Trac
   return {rows, n_hits, std::max(options.min_score, 0.0F)};
 }
 
-/// What is found out about the edges on the way.
+/// Figures of the edges that the kernels count on the way.
 struct EdgeFigures {
   bool are_compared = false;              ///< with the column `truth`: the counts of TrackStatus
   std::uint32_t* score_counts = nullptr;  ///< those of EdgeAuc; nullptr: they are not wanted

@@ -20,7 +20,7 @@ struct PairHit {
   float x, y, z, r;
 };
 
-/// What PairFilter takes of a pair, all but the lengths without a unit.
+/// The features of a pair for PairFilter; all but the lengths have no unit.
 ///
 /// The circle through both hits and the beam line has the curvature k = 2 sin(dphi) / d, d the distance
 /// across the beam; s = (2 / k) arcsin(k r / 2) is the length of its arc to a hit, by the series to r^7.

@@ -36,7 +36,7 @@ struct CountGroupEdges {
   }
 };
 
-/// What is needed of a selected edge, those of a group one after the other.
+/// A selected edge; those of a group lie one after the other.
 struct GroupEdge {
   /// Of an edge that is taken, or whose hits are on one track.
   static constexpr std::int64_t kDone = -1;
