@@ -401,10 +401,10 @@ NB_MODULE(_runtime, module) {
       .def_prop_ro("device", [](LazyModel& model) { return model.get().device(); })
       .def_prop_ro(
           "inputs", [](LazyModel& model) { return tuple_of(model.get().inputs()); },
-          nb::sig("def inputs(self) -> tuple[Block, ...]"), "What a call reads.")
+          nb::sig("def inputs(self) -> tuple[Block, ...]"), "The blocks that a call reads.")
       .def_prop_ro(
           "outputs", [](LazyModel& model) { return tuple_of(model.get().outputs()); },
-          nb::sig("def outputs(self) -> tuple[Block, ...]"), "What a call gives.")
+          nb::sig("def outputs(self) -> tuple[Block, ...]"), "The blocks that a call returns.")
       .def_prop_ro(
           "rows_are_independent",
           [](LazyModel& model) { return model.get().rows_are_independent(); },

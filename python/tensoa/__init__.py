@@ -90,7 +90,7 @@ def _installed(*patterns: str) -> str:
 
 
 def __getattr__(name: str) -> object:
-    """What is compiled, or needs torch, when it is used first: importing tensoa stays light."""
+    """Imports compiled names, and those that need torch, at their first use: importing tensoa stays light."""
     if name == "compile":
         try:
             from tensoa.compiling import compile

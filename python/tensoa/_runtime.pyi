@@ -164,11 +164,11 @@ class Model:
     def device(self) -> str: ...
     @property
     def inputs(self) -> tuple[Block, ...]:
-        """What a call reads."""
+        """The blocks that a call reads."""
 
     @property
     def outputs(self) -> tuple[Block, ...]:
-        """What a call gives."""
+        """The blocks that a call returns."""
 
     @property
     def rows_are_independent(self) -> bool | None:

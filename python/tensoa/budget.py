@@ -65,7 +65,7 @@ def budget_of(parameters: int, seconds: float | None, memory: float | None) -> B
 
 
 class OverBudget(Unsupported):
-    """What the block of within() raises."""
+    """Raised by the block of within() that is over its budget."""
 
 
 class _Over(BaseException):

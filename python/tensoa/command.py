@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: errors of the user's input, and files that are whole or absent."""
+"""Common parts of all commands: errors of the user's input, and files that are whole or absent."""
 
 import contextlib
 import glob
@@ -70,7 +70,7 @@ def check_device(name: str) -> None:
 
 
 class _Progress:
-    """What long work is at, on stderr: drawn again and again on a terminal; elsewhere one line for each step that takes
+    """The step of long work, on stderr: drawn again and again on a terminal; elsewhere one line for each step that takes
     longer than PATIENCE.
     """
 
@@ -125,7 +125,7 @@ _steps = [""]  # the last one
 
 
 def step(text: str) -> None:
-    """What the long work of now begins to do; shown within working()."""
+    """Names the next step of the long work; shown within working()."""
     _steps[0] = text
     for progress in _working:
         progress.step, progress.since = text, time.monotonic()

@@ -310,7 +310,7 @@ def _is_for(module: nn.Module, columns: Binding) -> bool:
 
 
 def _numbers_of(module: nn.Module, asked: Sequence[words.Words]) -> dict[str, float]:
-    """What was typed as x=NUMBER, of arguments that are one number for a call."""
+    """The words x=NUMBER of arguments that are one number for a call."""
     of_call = {name for name, taken in taken_by_file(module).items() if taken.shape == ()}
     found = {}
     for one in asked:
@@ -349,7 +349,7 @@ def _with_results(model: str, results: Sequence[_Result], sizes: Mapping[str, Si
 def _in_words(
     module: nn.Module, asked: list[words.Words], results: list[_Result], rows: Example | None, report: Callable[[str], object]
 ) -> Binding:
-    """What was requested, the columns that the file of the model or the example names where nothing was, and all results."""
+    """The blocks that were requested, else the columns that the file of the model or the example names, and all results."""
     blocks = asked or words_of_model(module, rows)
     _require_columns(blocks, rows)
     inputs = words.inputs_of(blocks, rows or {})
@@ -527,7 +527,7 @@ def _width(name: str, one: Any, other: Any) -> int:
 
 
 def _value(module: nn.Module, inputs: Binding, at: int) -> Any:
-    """What the model gives for the `at`-th of two numbers of rows. Raises InputError."""
+    """The model's result for the `at`-th of two numbers of rows. Raises InputError."""
     few_rows = trial_rows(inputs, FEW_ROWS)
     rows = {collection: few_rows[at + 2 * i] for i, collection in enumerate(collections_of(inputs))}
     tensors = inputs.tensors(Columns(inputs, rows, (), "cpu").inputs)
@@ -583,8 +583,8 @@ def _compile_trees(
 
 
 def _features(imported: Imported, rows: Example) -> list[words.Words]:
-    """Those that the file names, or the example; where neither does, those of the inputs of a file of ONNX, else those that the
-    framework makes up.
+    """The columns that the file names, or the example; where neither does, those of the inputs of a file of ONNX, else those
+    that the framework makes up.
     """
     names, count = imported.ensemble.column_names, imported.ensemble.columns
     if names and (not rows or any(name in rows for name in names)):

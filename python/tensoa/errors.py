@@ -56,6 +56,6 @@ class ServiceError(EngineError):
 
 
 def first_line(error: object) -> str:
-    """What an error says, short enough for a line."""
+    """The text of an error, short enough for a line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:300]

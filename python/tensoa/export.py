@@ -153,8 +153,8 @@ class _Compiled:
 
 @dataclass
 class Made:
-    """What a package has for a target: the `kind` of the program, the `reasons` why no kind before it was possible, `lines` for
-    people on what ran it, and the program, where it runs here, with what was tried with it.
+    """The content of a package for a target: the `kind` of the program, the `reasons` why no kind before it was possible,
+    `lines` for people on what ran it, and the program, where it runs here, with what was tried with it.
     """
 
     kind: str
@@ -284,7 +284,7 @@ class _Package:
         return lines
 
     def keep(self) -> None:
-        """What packed() wrote last stays."""
+        """The package that packed() wrote last stays."""
         self.kept = self.tried
 
     def _write(self) -> None:
@@ -520,7 +520,7 @@ def _run_on_gpu(path: str | PathLike, target: Target, program: str | PathLike) -
 
 
 def budget(module: nn.Module, options: Options) -> Budget:
-    """What a package may take from now on."""
+    """The budget for a package of this module."""
     parameters = sum(weight.numel() for weight in module.parameters()) if isinstance(module, nn.Module) else 0
     return budget_of(parameters, options.seconds, options.memory)
 

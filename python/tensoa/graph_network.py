@@ -18,7 +18,7 @@ from tensoa.errors import InputError
 
 
 def mlp_tail(width: int, outputs: int) -> nn.Sequential:
-    """What follows the first linear layer of every small network here."""
+    """The layers after the first linear one of every small network here."""
     return nn.Sequential(nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, outputs))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the trainings of our graph networks have in common."""
+"""Common parts of the trainings of our graph networks."""
 
 import json
 import math

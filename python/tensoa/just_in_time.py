@@ -165,7 +165,7 @@ def _from_file(script: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
 
 
 def _reason_of(error: Exception) -> str:
-    """What torch.jit.script says, and the line of the author, which stands in its text."""
+    """The message of torch.jit.script, and the line of the author, which its text contains."""
     place = re.search(r'File "([^"]+)", line (\d+)', str(error))
     return first_line(error).rstrip(":") + (_place(place[1], int(place[2])) if place else "")
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What numbers of rows a program of torch.export is right for."""
+"""The numbers of rows for which a program of torch.export is valid."""
 
 import ast
 import re

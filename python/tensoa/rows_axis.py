@@ -98,7 +98,7 @@ class RowsFirst(nn.Module):
         return [place.tensor(one) for place, one in zip(self.places, rows)]
 
     def by_calls(self, function: Function, rows: Sequence[torch.Tensor]) -> Any:
-        """What a function of the model's own tensors gives for all rows; the last call is filled up with zeros."""
+        """The results of a function of the model's own tensors for all rows; the last call is filled up with zeros."""
         if self.count is None:
             value = function(self.tensors(rows))
             return _like(value, self.rows_of(value))
@@ -109,7 +109,7 @@ class RowsFirst(nn.Module):
         return _like(value, [torch.cat(parts)[:number] for parts in zip(*pieces)])
 
     def own_value(self) -> Any:
-        """What the model itself gives for a call."""
+        """The model's own results for a call."""
         with as_exported():
             return self.value(self.tensors(self.example(self.count)))
 
@@ -141,8 +141,8 @@ class RowsFirst(nn.Module):
 
 
 class Program(RowsFirst):
-    """What is compiled of a RowsFirst: the same in one call. `recorded`: what is called instead of the model, which takes and
-    gives rows first; its results are the tensors of a value of this `form`.
+    """The module that is compiled of a RowsFirst: the same in one call. `recorded`: is called instead of the model, accepts and
+    returns rows first; its results are the tensors of a value of this `form`.
     """
 
     def __init__(

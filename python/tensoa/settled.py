@@ -126,7 +126,7 @@ def _constant(one: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class _Known:
-    """What is known of a tensor. `mask`: of what is selected, by which mask; its places are all those of the mask, in order.
+    """Known properties of a tensor. `mask`: the mask that selected it; its places are all those of the mask, in order.
     `axis`: of indices that nonzero() gives, of which axis of the mask. `extreme`: min or max of `elements`. Of other truth
     values `elements` are those of which one must be true, or none where it `is_not`.
     """
@@ -496,7 +496,7 @@ class Settled(nn.Module):
                 owner._buffers[name] = buffer
 
     def reference(self) -> Callable[[Sequence[torch.Tensor]], Any] | None:
-        """That of the model, or the model itself."""
+        """The model's own reference, or the model itself."""
         make = getattr(self.model, "reference", None)
         return make() if make is not None else lambda tensors: self.columns.value(self.model, tensors)
 
@@ -599,7 +599,7 @@ def _is_like_model(found: Settled, given: list[torch.Tensor]) -> bool | None:
 
 
 def _decided(found: Settled, rows: list[list[torch.Tensor]], known: _Known) -> _Branch:
-    """What is taken of the next branch."""
+    """Decides the next branch."""
     at = len(found.branches)
 
     def results(given: list[torch.Tensor], holds: bool, nothing: int | None = None) -> tuple[list[torch.Tensor], bool] | None:

@@ -70,7 +70,7 @@ def right_states() -> Iterator[None]:
 
 
 def traced(module: nn.Module, arguments: tuple, shapes: Any, named: dict | None = None) -> torch.export.ExportedProgram:
-    """What torch.export makes of module(*arguments, **named); `shapes` says which sizes are free. Raises what it raises."""
+    """The program of torch.export for module(*arguments, **named); `shapes` has the free sizes. Raises its errors."""
     unchecked = mock.patch.object(torch.distributions.Distribution, "_validate_args", False)  # their checks are branches
     in_order = torch.backends.opt_einsum.flags(enabled=False)  # which, where it is installed, compares the numbers of rows
     with torch.no_grad(), _free_lengths(), right_states(), unchecked, in_order, _quiet():
@@ -87,7 +87,7 @@ def decomposed(program: torch.export.ExportedProgram, table: dict) -> torch.expo
 
 
 def with_place(error: Exception) -> str:
-    """What an error says, and the line of the author that raised it, or what it came from."""
+    """The text of an error or of its cause, and the line of the author that raised it."""
     frames: list[traceback.FrameSummary] = []
     cause: BaseException | None = error
     while cause is not None:
@@ -101,7 +101,7 @@ def with_place(error: Exception) -> str:
 
 
 def not_followed(error: Exception) -> Unsupported:
-    """What torch.export raised, as the reason why there is no program of it."""
+    """The error of torch.export, as the reason for a missing program."""
     return Unsupported(f"torch.export cannot follow it ({with_place(error)})")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a binding says: blocks of columns, and which argument and result of a model each is."""
+"""Bindings: blocks of columns, and the argument or result of a model that each one is."""
 
 import inspect
 import math
@@ -126,7 +126,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Binding:
-    """What a model reads and writes."""
+    """The blocks that a model reads and writes."""
 
     match: str  # "auto", "order" or "name": Match of tensoa/engine/model_metadata.hpp
     inputs: tuple
@@ -151,7 +151,7 @@ class Binding:
         return self.results(self.value(module, tensors))
 
     def value(self, module: Callable, tensors: Sequence[torch.Tensor]) -> Any:
-        """What the model itself gives for a tensor for each input block."""
+        """The model's own results for a tensor for each input block."""
         if self.goes_by_name(argument_names(module)):
             return module(**{block.name: tensor for block, tensor in zip(self.inputs, tensors)})
         return module(*tensors)

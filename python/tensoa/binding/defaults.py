@@ -26,7 +26,7 @@ Sizes = tuple[int | None, ...]  # of a tensor, None where they are free
 
 @dataclass(frozen=True)
 class Taken:
-    """What the file of a model says of one argument; modules have it as `taken_by_file`. `shape`: sizes, None where they are
+    """One argument as the file of a model describes it; modules have it as `taken_by_file`. `shape`: sizes, None where they are
     free; no shape where the file says none. `columns`: the names that the file has for them. `rows`: its name for their number.
     """
 
@@ -91,7 +91,7 @@ def _rows_name(tensor: torch.Tensor) -> str:
 
 
 def line_of(module: Any, names: Sequence[str], known: Mapping[str, Words] | None = None) -> str:
-    """What to type for arguments: columns that are known, and places for the others."""
+    """The words for arguments: known columns, and placeholders for the others."""
     return " ".join(_text(name, taken_by_file(module).get(name), (known or {}).get(name)) for name in names)
 
 
@@ -195,6 +195,6 @@ def unnamed_text(blocks: Sequence[Words]) -> str:
 
 
 def left_out(blocks: Sequence[Words], example: Example) -> list[str]:
-    """What no block has of the example, for people."""
+    """The columns of the example that no block has, for people."""
     taken = {column for one in blocks for column in one.columns}
     return [*(name for name in example if name not in taken), *(f"{name} ({kind})" for name, kind in example.others.items())]

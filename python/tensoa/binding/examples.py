@@ -73,13 +73,13 @@ class Example(dict[str, torch.Tensor | None]):
 
     @property
     def listed(self) -> str:
-        """What it has, for messages."""
+        """Its columns, for messages."""
         names = [*self, *(f"{name} ({kind})" for name, kind in self.others.items())]
         return ", ".join(names[:40]) + (f", … ({len(names)})" if len(names) > 40 else "") or "no columns"
 
 
 def way_out(kinds: Collection[str]) -> str:
-    """What to do with columns of these kinds (Example.others), as the end of a message."""
+    """The advice for columns of these kinds (Example.others), as the end of a message."""
     ways = [advice for known, advice in WAYS_OUT.items() if any(re.match(known, kind) for kind in kinds)]
     return "".join(f"; {advice}" for advice in ways)
 
@@ -226,7 +226,7 @@ def _of_table(table: Any) -> Example:
 
 
 def _add_arrow(found: Example, name: str, column: Any, lengths: tuple, has_nulls: bool = False) -> None:
-    """What is in a chunked array of Arrow: of lists what they hold, of structs their fields."""
+    """The content of a chunked array of Arrow: the elements of lists, the fields of structs."""
     import pyarrow
     from pyarrow import compute
 

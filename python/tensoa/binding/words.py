@@ -39,7 +39,7 @@ EXAMPLE = "features=pt,eta,phi charge=charge:int32 edge_index.T=from,to:int64@ed
 
 @dataclass(frozen=True)
 class Words:
-    """What was typed of one block. `rows`: the collection; `dtype`: nothing where it was not said; `sizes`: of the model's
+    """The words of one block. `rows`: the collection; `dtype`: nothing where it was not said; `sizes`: of the model's
     tensor, None where rows are (tensoa.rows_axis), nothing where they were not said.
     """
 
@@ -171,7 +171,7 @@ def shape_text(sizes: Sequence[int | None]) -> str:
 
 
 def text_of(one: Block, rows: str = "", sizes: Sequence[int | None] = ()) -> str:
-    """What would be typed for a block. `rows`: the name of its collection, where it has one. `sizes`: as in Words."""
+    """The words for a block, as typed. `rows`: the name of its collection, where it has one. `sizes`: as in Words."""
     dtype = name_of(one.column_dtype)
     is_counted = bool(sizes) and one.columns == counted(one.name, sizes)
     columns = "" if is_counted else f"={','.join(one.columns)}"

@@ -167,7 +167,7 @@ JOININGS = {
 
 
 def start_of(name: str, dtype: DType) -> int | float:
-    """What a joining of no number at all gives, and what changes no other number."""
+    """The result of joining no number at all, which changes no other number."""
     if name in ("sum", "prod"):
         return int(name == "prod")
     if dtype.limits is None:

@@ -161,7 +161,7 @@ def _compiler_for(level: str) -> Iterator[None]:
 
 
 def _needed_flags(wrapper: str, level: str | None) -> list[str]:
-    """What a processor must have to run the code, by the names of /proc/cpuinfo."""
+    """The features that a processor needs to run the code, by the names of /proc/cpuinfo."""
     if level is None:
         return sorted(cpu_flags())
     command = next(line for line in wrapper.splitlines() if " -c -o " in line)

@@ -41,6 +41,6 @@ def _evaluated(tensors: Sequence[Tensor], given: Evaluation) -> dict[Tensor, Arr
 
 
 def written(value: Array, planes: Sequence[int], column: np.dtype[np.generic]) -> list[Array]:
-    """What an output writes to each of its planes."""
+    """The numbers that an output writes to each of its planes."""
     flat = value.reshape(value.shape[0], math.prod(value.shape[1:]))
     return [cast_numbers(flat[:, i], column) for i in range(len(planes))]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes part of the weights of layers: the mean that is taken off their results, and the factors of their inputs."""
+"""Operations that become part of the weights of layers: the mean taken off their results, and the factors of their inputs."""
 
 import math
 from collections import Counter
@@ -84,7 +84,7 @@ def _centred(tensor: Tensor, old: Tensor, axes: Sequence[int], readers: Counter[
 
 
 def _axes_of_source(op: ops.Gather, tensor: Tensor, axes: Sequence[int]) -> list[int]:
-    """Those axes of what is gathered, which is read whole along them, at one place; none where it is not."""
+    """The axes along which a gathered tensor is read whole, at one place; none where it is not."""
     x, places = tensor.args
     index = places.op.index if isinstance(places.op, ops.View) else [axis(i) for i in range(len(places.shape))]
     if any(number in axes for one in index for number, _ in one.terms):
@@ -143,7 +143,7 @@ def scaled_inputs(tensor: Tensor) -> Tensor | None:
 
 
 def _factor_of(x: Tensor) -> Array | None:
-    """What the numbers of a row are multiplied by; None where that is not a moderate constant."""
+    """The factors of the numbers of a row; None where that is not a moderate constant."""
     if not isinstance(x.op, ops.Map) or x.op.fn not in ("mul", "div") or not is_constant(x.args[1]):
         return None
     with np.errstate(all="ignore"):

@@ -472,7 +472,7 @@ def digest_of(dtype: DType, data: Array) -> str:
 
 
 def storage(dtype: DType) -> np.dtype[np.generic]:
-    """What NumPy arrays have numbers of a dtype in: float32 for the short floats."""
+    """The dtype of NumPy arrays for numbers of a dtype: float32 for the short floats."""
     return np.dtype("float32" if dtype.name in ("float16", "bfloat16") else dtype.name)
 
 

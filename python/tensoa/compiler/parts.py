@@ -30,7 +30,7 @@ FREE = set(
 
 @dataclass(frozen=True)
 class Limits:
-    """What the programs of a device are good for. `planes`: of a tensor between torch and a part."""
+    """The limits of parts on a device. `planes`: of a tensor between torch and a part."""
 
     planes: int
 
@@ -59,7 +59,7 @@ class Partition:
 
 
 def name_of(node: Node) -> str:
-    """What an operator is called: "linear", of aten.linear.default."""
+    """The name of an operator: "linear", of aten.linear.default."""
     name = node.target.__name__ if callable(node.target) else str(node.target)
     return name.partition(".")[0]
 
@@ -128,7 +128,7 @@ class Partitioner:
             env[node] = self.whole.read(tensor, len(env))
 
     def _tensor(self, node: Node) -> Planes | None:
-        """What a node gives, where a part can read it."""
+        """The result of a node, where a part can read it."""
         if not isinstance(node.meta.get("val"), torch.Tensor):
             return None
         tensor = self.whole.tensor(node)

@@ -48,7 +48,7 @@ def widen(tensor: Tensor) -> Tensor | None:
 
 
 def fold(tensor: Tensor) -> Tensor | None:
-    """What is calculated from constants alone is a constant."""
+    """A value that is calculated from constants alone is a constant."""
     if isinstance(tensor.op, (ops.Constant, ops.View)) or not tensor.args or tensor.rows:
         return None
     bases = [arg.args[0] if isinstance(arg.op, ops.View) else arg for arg in tensor.args]
@@ -119,7 +119,7 @@ def joined_rows(tensor: Tensor) -> list[int]:
 
 
 def gather_of_views(tensor: Tensor) -> Tensor | None:
-    """What is gathered along an axis that a view has as it is, is gathered of what the view is of."""
+    """A gather along an axis that a view leaves as it is reads the tensor below the view."""
     if not isinstance(tensor.op, ops.Gather) or not isinstance(tensor.args[0].op, ops.View):
         return None
     (x, places), place = tensor.args, tensor.op.axis
@@ -132,7 +132,7 @@ def gather_of_views(tensor: Tensor) -> Tensor | None:
 
 
 def one_axis_of_rows(tensor: Tensor) -> Tensor | None:
-    """What is joined along two axes of rows is joined along one after the other."""
+    """A join along two axes of rows becomes two joins, along one after the other."""
     over = joined_rows(tensor)
     if len(over) < 2:
         return None

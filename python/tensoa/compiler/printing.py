@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What C++ and CUDA C++ have in common: text of kernels and of numbers, expressions of tensors, and what prints a nest."""
+"""Common parts of C++ and CUDA C++: text of kernels and of numbers, expressions of tensors, and what prints a nest."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def join_of(tensor: Tensor) -> str:
 
 
 def form_of(nest: Nest) -> str:
-    """What a nest is printed as."""
+    """The form in which a nest is printed."""
     root = nest.root
     if nest.is_copy:
         return "map"
@@ -228,7 +228,7 @@ class Printer:
         return value
 
     def with_blocks_before(self, nest: Nest, at: Linear, value: str) -> str:
-        """What is joined to what there is of the blocks before."""
+        """The value that is joined to that of the blocks before."""
         if nest.stream is None or isinstance(nest.root.op, ops.Sort):
             return value
         place, dtype = self.places[nest.buffer.root], nest.root.dtype
@@ -238,7 +238,7 @@ class Printer:
         return f"{self.language.joining(join_of(nest.root), dtype)}::join({before}, {value})"
 
     def start_of_stream(self, result: Tensor) -> str:
-        """What there is before the first block."""
+        """The value before the first block."""
         if isinstance(result.op, ops.Sort):
             return "-1"
         if isinstance(result.op, ops.Gather):

@@ -57,7 +57,7 @@ def _is_finite(x: Tensor) -> Tensor:
 
 
 def _at_places(result: Tensor, tensor: Tensor, places: Tensor) -> Tensor:
-    """What each number that is joined is joined to; `result` is as long as `tensor`, a scatter."""
+    """The number that each joined number is joined to; `result` is as long as `tensor`, a scatter."""
     op = tensor.op
     assert isinstance(op, ops.Scatter)
     axes = range(len(places.shape))

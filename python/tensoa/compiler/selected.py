@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What reads a part of a tensor is made of that part alone, so that the rest has no memory: a step in time of a layer, a part
-of a concat. For targets whose fast memory is small.
+"""A value that reads a part of a tensor is made of that part alone, so that the rest has no memory: a step in time of a layer,
+a part of a concat. For targets whose fast memory is small.
 """
 
 import functools

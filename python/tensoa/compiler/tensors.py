@@ -65,7 +65,7 @@ def made_by(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What operations are evaluated with: planes of the input blocks, by block and plane, and the number of rows of symbols."""
+    """The inputs of an evaluation: planes of the input blocks, by block and plane, and the number of rows of symbols."""
 
     planes: Mapping[tuple[int, int], Array]
     rows: Mapping[str, int]
@@ -85,8 +85,8 @@ class Op(ABC):
         """Dtype and shape of the result. Raises BrokenRule."""
 
     def value(self, tensor: "Tensor", args: tuple[Array, ...], given: Evaluation) -> Array:
-        """What the operation means, in NumPy: the numbers of `tensor`, which it makes, from those of its arguments. Operations
-        of schedules have no meaning outside of them.
+        """The meaning of the operation, in NumPy: the numbers of `tensor`, which it makes, from those of its arguments.
+        Operations of schedules have no meaning outside of them.
         """
         raise NotImplementedError(self.name)
 

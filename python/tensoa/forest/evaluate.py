@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an ensemble gives, straight from the documentation of Ensemble: slow, for checks of everything that is fast."""
+"""The results of an ensemble, straight from the documentation of Ensemble: slow, for checks of everything that is fast."""
 
 from collections.abc import Sequence
 from statistics import NormalDist

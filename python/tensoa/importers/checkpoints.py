@@ -85,7 +85,7 @@ def saved_object(path):
 
 
 def _first_class(file):
-    """What the next pickle begins with."""
+    """The first bytes of the next pickle."""
     texts = []
     for operation, argument, _ in pickletools.genops(file):
         if operation.name == "GLOBAL":

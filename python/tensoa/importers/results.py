@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What models of others give."""
+"""Results of models of other frameworks."""
 
 from collections.abc import Sequence
 from typing import Any

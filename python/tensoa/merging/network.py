@@ -16,7 +16,7 @@ def _log(x: Tensor) -> Tensor:
 
 
 def node_inputs(x: Tensor, no_time: float = NO_TIME) -> Tensor:
-    """What the network sees of a fragment, [n, 28]: NODE_COLUMNS without directions around the beam, lengths in m, wide
+    """The features of a fragment for the network, [n, 28]: NODE_COLUMNS without directions around the beam, lengths in m, wide
     ranges as logarithms.
 
     Both endcaps look alike, and an event that is turned about the beam line looks as before.
@@ -44,7 +44,7 @@ def node_inputs(x: Tensor, no_time: float = NO_TIME) -> Tensor:
 
 
 def edge_inputs(edge_attr: Tensor) -> Tensor:
-    """What the network sees of an edge, [E, 9]: EDGE_COLUMNS, lengths also as logarithms."""
+    """The features of an edge for the network, [E, 9]: EDGE_COLUMNS, lengths also as logarithms."""
     energy, dz, transverse, nearest, farthest, time, cosine = edge_attr.unbind(dim=1)
     inputs = [_log(energy), dz * 1e-2, transverse * 1e-2, torch.log1p(transverse), torch.log1p(nearest)]
     inputs += [torch.log1p(farthest), torch.clamp(time, -1.0, 1.0), cosine, torch.log1p(dz)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the models of this folder share: their files, their bindings, their training loop."""
+"""Common parts of the models of this folder: their files, their bindings, their training loop."""
 
 import math
 from pathlib import Path

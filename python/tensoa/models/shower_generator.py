@@ -85,7 +85,7 @@ def binding():
 
 
 def features(parts):
-    """What the energy distance is taken of: the roots of cells, layers, rings and of all, and mean depth and radius, of like
+    """The quantities of the energy distance: the roots of cells, layers, rings and of all, and mean depth and radius, of like
     weight.
     """
     parts = parts.view(-1, LAYERS, RINGS).clamp(min=0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is tried with a model, and what the model gives."""
+"""The calls that are tried with a model, and the model's results."""
 
 import contextlib
 import functools
@@ -117,7 +117,7 @@ class Cases:
         return _seen(self.module, self.binding, self.rules)
 
     def of(self, most: int = MOST_ROWS, kinds: Container[str] = KINDS, **options: Any) -> Iterator[Case]:
-        """Those with at most `most` rows of the first collection, with these kinds of numbers."""
+        """The calls with at most `most` rows of the first collection, with these kinds of numbers."""
         binding, seen = self.binding, self._seen
         exact = near = None  # the model in float64, twice: much memory, where a case is new
         drawn = [block for block in binding.inputs if block.examples is None]
@@ -202,7 +202,7 @@ class _Seen(TorchDispatchMode):
 
 
 def _seen(module: Any, binding: Binding, rules: list[dict]) -> _Seen:
-    """What the module calculates with."""
+    """Observes the module in a call with few rows."""
     (few,) = trial_rows(binding, (FEW_ROWS,))[:1]
     rows = rows_of(binding, few)
     columns = Columns(binding, rows, rules, "cpu", seed=FEW_ROWS)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a model gives in float64; and what it gives where numbers are rounded otherwise, as in another program."""
+"""The results of a model in float64; and with other rounding, as in another program."""
 
 import contextlib
 import copy
@@ -105,7 +105,7 @@ def calculating_in_double(seed: int | None = None) -> Iterator[None]:
 
 
 class _InDouble(TorchDispatchMode):
-    """What calculating_in_double() says of operators."""
+    """The operators of calculating_in_double()."""
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__()

@@ -99,7 +99,7 @@ def for_cuda(kernels: cuda.CudaKernels, precision: str) -> tuple[Fused, Files]:
 
 
 def cuda_files(kernels: cuda.CudaKernels, folder: str) -> tuple[CudaProgram, Files]:
-    """What the manifest says of kernels, and their files in `folder` of the package."""
+    """The entries of the manifest on kernels, and their files in `folder` of the package."""
     made, weights = kernels.made, folder + "weights.bin"
     files, code = {weights: made.weights}, []
     for architecture in cuda.ARCHITECTURES:

@@ -28,7 +28,7 @@ def has_gpu() -> bool:
 
 
 def run(program: str | PathLike, package: str | PathLike) -> GpuCheck:
-    """What `PROGRAM check` finds out. Raises Differs where the package is wrong, not where it has no CUDA graphs; InputError
+    """The result of `PROGRAM check`. Raises Differs where the package is wrong, not where it has no CUDA graphs; InputError
     where PROGRAM cannot be run.
     """
     found, problem = _child(program, package)

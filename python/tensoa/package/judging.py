@@ -22,7 +22,7 @@ STEP = 2e-3  # of the largest number: what the other one of two neighbours count
 
 
 class Right:
-    """What the cases of one kind of numbers say of one output block; plane by plane, since one may hold energies and the
+    """The verdict of the cases of one kind of numbers on one output block; plane by plane, since one may hold energies and the
     next probabilities. Errors are relative to the largest number of the plane in all cases.
 
     Numbers that are finite in one precision of the model and not in the other are not judged. All others that are not

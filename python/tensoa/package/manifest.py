@@ -33,7 +33,7 @@ class Check:
 
 @dataclass
 class GpuCheck:
-    """What `tensoa check` found on a GPU. `cuda_graphs`: True, or why calls cannot be captured."""
+    """The result of `tensoa check` on a GPU. `cuda_graphs`: True, or why calls cannot be captured."""
 
     architecture: str
     gpu: str
@@ -179,7 +179,7 @@ class Target:
 
 @dataclass
 class Shared:
-    """What `file` lacks at `at`, because others have it, too: the bytes of the file `part`."""
+    """Bytes that `file` lacks at `at`, because others have them, too: the bytes of the file `part`."""
 
     file: str
     at: int

@@ -70,7 +70,7 @@ class Call:
     written: list[torch.Tensor] = field(default_factory=list)
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """Those whose numbers it may read or write."""
+        """The tensors whose numbers it may read or write."""
         is_by_sizes = self.name in OPERATORS["by_sizes"]
         for name, value in self.named.items():
             if is_by_sizes and name == "self":

@@ -53,7 +53,7 @@ def scores(model, graph, dtype=torch.float32):
 
 
 def figures(graph, answer):
-    """What the table says about one event."""
+    """The line of the table on one event."""
     return {
         "event": graph.name,
         "hits": len(graph.x),

@@ -39,7 +39,7 @@ STEPS, EVENTS_A_STEP, RATE = 2500, 2, 1e-2
 
 
 def pair_features(source: Tensor, target: Tensor) -> Tensor:
-    """What the filter takes of pairs of hits, [E, 8]; the twin of pair_features() in C++ (impl/pair_features.hpp).
+    """The features of pairs of hits for the filter, [E, 8]; the twin of pair_features() in C++ (impl/pair_features.hpp).
 
     source, target: [E, 4] float32, x, y, z and r in mm.
     """

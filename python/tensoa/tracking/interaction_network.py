@@ -15,12 +15,12 @@ from tensoa.tracking.graphs import R_SCALE, Z_SCALE
 
 
 def node_inputs(x: Tensor) -> Tensor:
-    """What the network takes of a hit: r and z, [n, 2]."""
+    """The features of a hit for the network: r and z, [n, 2]."""
     return torch.stack([x[:, 0], x[:, 2]], dim=1)
 
 
 def edge_inputs(x: Tensor, source: Tensor, edge_attr: Tensor, r_scale: float = R_SCALE, z_scale: float = Z_SCALE) -> Tensor:
-    """What the network takes of an edge: dr, dphi, dz, dR and the helix from the beam line through both hits, [E, 7].
+    """The features of an edge for the network: dr, dphi, dz, dR and the helix from the beam line through both hits, [E, 7].
 
     The helix (circle.py) adds its curvature 2 sin(dphi) / d, d the distance across the beam, in 1 / (5 m); its
     slope, as asinh(cot(theta)), the pseudorapidity; and z0 in units of 100 mm. Edges of one particle from near the

@@ -53,7 +53,7 @@ def dump(program: Program) -> str:
 
 
 def described(program: Program) -> list[str]:
-    """What each stage does, in words."""
+    """The work of each stage, in words."""
     return [describe(nests.stage) for nests in schedule(program)[0]]
 
 

@@ -47,7 +47,7 @@ def compiler() -> str | None:
 
 
 def _command(found: str | None, level: str, path: str) -> list[str]:
-    """What makes the library `path` of program.cpp."""
+    """The command that compiles program.cpp to the library `path`."""
     if found is not None:
         return [found, *FLAGS, *LINKED, f"-march={level}", "program.cpp", "-o", path, "-lm"]
     zig = [sys.executable, "-m", "ziglang"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What processors have, by the names of /proc/cpuinfo."""
+"""Features of processors, by the names of /proc/cpuinfo."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ CPU_FLAGS = {"x86-64-v4": [*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", 
 
 
 def cpu_flags() -> set[str]:
-    """What this processor has."""
+    """The features of this processor."""
     text = Path("/proc/cpuinfo").read_text()
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     return set(found.group(1).split()) if found else set()

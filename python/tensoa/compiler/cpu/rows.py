@@ -358,6 +358,6 @@ class StagePrinter(NestPrinter):
 
 
 def start_text(tensor: Tensor) -> str:
-    """What memory that rows are joined to begins with."""
+    """The initial value of memory that rows are joined to."""
     assert isinstance(tensor.op, ops.Scatter)
     return literal(start_of(tensor.op.fn, tensor.dtype), tensor.dtype)

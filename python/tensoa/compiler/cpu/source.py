@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a C++ compiler makes a library of."""
+"""The source text of a library, for a C++ compiler."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a CPU target has, in one place."""
+"""The properties of a CPU target, in one place."""
 
 from dataclasses import dataclass
 

@@ -94,7 +94,7 @@ class FragmentForm:
 
     @property
     def body(self) -> str:
-        """What comes after `rows`, `shared` and `far_weights` are known."""
+        """The text of the kernel after `rows`, `shared` and `far_weights` are declared."""
         body, size = "\n".join(self.lines), self.near_bytes
         head = f"""[[maybe_unused]] const char* const far = far_weights + {size};
 [[maybe_unused]] const char* const near = shared;

@@ -22,7 +22,7 @@ from tensoa.compiler.tensors import Tensor
 
 
 def dense(inner: Tensor) -> tuple[Tensor, list[Array | None], Array]:
-    """What a layer reads, the coordinates of each input, and the weights [outputs, inputs]; NotHeld where it is not a layer."""
+    """The input of a layer, the coordinates of each element, and the weights [outputs, inputs]; NotHeld for others."""
     op, (x, weight) = inner.op, inner.args
     assert isinstance(op, ops.Contract)
     if is_constant(x) and (weight.rows or not x.rows):

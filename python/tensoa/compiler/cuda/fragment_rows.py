@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What reads and writes columns, memory between kernels and other rows, for a stage whose values lie in fragments."""
+"""Reads and writes columns, memory between kernels and other rows, for a stage whose values lie in fragments."""
 
 from collections.abc import Sequence
 
@@ -228,7 +228,7 @@ class FragmentStage(LayerPrinter):
         return f"{self.buffer_of(tensor)} + tile.row[r] * {pitch_of(tensor)}"
 
     def by_one_lane(self, element: int, is_there: str, text: str) -> None:
-        """What one lane of each row does with an unpacked number. `is_there`: C++ of r, whether the row is to be written."""
+        """The work of one lane of each row on an unpacked number. `is_there`: C++ of r, whether the row is to be written."""
         part = "" if self.parts == 1 else f"warp.part == {element // 4 % self.parts} && "
         here = f"{part}warp.quad == {element % 4} && {is_there}"
         self.line(f"\n#pragma unroll\nfor (int r = 0; r < 2; ++r) if ({here}) {text}")

@@ -234,7 +234,7 @@ class FragmentPrinter:
         return None
 
     def leaves(self, tensor: Tensor, at: Coordinates, is_top: bool = False) -> Iterator[tuple[Tensor, Array]]:
-        """What an expression reads that is held, and which elements."""
+        """The held tensors that an expression reads, and which elements."""
         if tensor in self.helds or (tensor in self.nests.roots and not is_top):
             yield tensor, flat(at, tensor)
         elif isinstance(tensor.op, ops.View):

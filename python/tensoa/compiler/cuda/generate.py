@@ -73,7 +73,7 @@ def generate(
 
 
 def described(memory: Memory) -> list[str]:
-    """What each stage does, in words."""
+    """The work of each stage, in words."""
     return [describe(nests.stage) for nests in memory.stages]
 
 

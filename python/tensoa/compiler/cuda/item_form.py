@@ -136,7 +136,7 @@ class ItemForm:
 
     @property
     def body(self) -> str:
-        """What comes after `rows`, `shared` and `far_weights` are known."""
+        """The text of the kernel after `rows`, `shared` and `far_weights` are declared."""
         size, body = len(self.weights.near), "\n".join(self.lines)
         staged = f"stage_weights(shared, far_weights, {size});\n" if size else ""
         return f"""[[maybe_unused]] const char* const far = far_weights + {size};

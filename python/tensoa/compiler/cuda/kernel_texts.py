@@ -23,12 +23,12 @@ class KernelText:
 
     @property
     def given(self) -> dict[str, str]:
-        """What it uses of `p`, in the order of first use, with the type."""
+        """The members of `p` that it uses, in the order of first use, with the type."""
         return {found[0]: _TYPES[found[1]] for found in _GIVEN.finditer(self.inside)}
 
     @property
     def inside(self) -> str:
-        """What there is inside of the kernel after `p` and `far_weights`."""
+        """The text inside the kernel after `p` and `far_weights`."""
         return f"""extern __shared__ uint4 shared_memory[];
 [[maybe_unused]] char* const shared = reinterpret_cast<char*>(shared_memory);
 const int64 rows = {self.rows};

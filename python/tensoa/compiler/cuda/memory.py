@@ -50,7 +50,7 @@ class Memory:
         place(nests, {root for root in nests.roots.reasons if not self.has_scratch(root, nests.stage)}, overwritten)
 
     def has_scratch(self, root: Tensor, stage: Stage) -> bool:
-        """What earlier kernels made is read where it lies."""
+        """Results of earlier kernels are read where they lie."""
         return root not in stage.earlier
 
     def domain(self, symbol: str) -> int:

@@ -250,6 +250,6 @@ def _of(loops: Sequence[Loop], at: Linear) -> Linear:
 
 
 def padded_bias(nest: Nest, outputs: int) -> Array:
-    """What is added to the accumulators first, of all outputs; zeros where nothing is."""
+    """The numbers that are added to the accumulators first, for all outputs; zeros where there are none."""
     bias = bias_of(nest)
     return np.zeros(outputs, np.float32) if bias is None else np.resize(bias, outputs)

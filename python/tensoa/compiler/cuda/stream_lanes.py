@@ -52,7 +52,7 @@ def rows_of_team(streams: Sequence[StreamLoop]) -> int:
 
 
 def exchanged_bytes(stream: StreamLoop, team: Team) -> int:
-    """What half of the warps have found."""
+    """The bytes of the results of half of the warps."""
     split = split_of(team)
     size = sum(-(-elements_of(result) * width_of(result.dtype) // 8) * 8 for result in stream.results)
     return split.warps // 2 * split.rows * size
@@ -73,7 +73,7 @@ class LanePrinter(ThreadPrinter):
     # -- where values lie
 
     def put(self, state: str) -> None:
-        """What is found lies in `state`."""
+        """From now on the results lie in `state`."""
         for tensor, buffer in self.nests.buffers.items():
             if id(buffer) in self.members:
                 self.places[tensor] = Place(f"{state}.{self.members[id(buffer)]}", buffer)
@@ -154,7 +154,7 @@ class LanePrinter(ThreadPrinter):
         return " ".join(lines)
 
     def scaled(self, nest: Nest, state: str, previous: str) -> str:
-        """What a state has found, relative to the largest of both. `previous`: the state that its largest is read of."""
+        """The result of a state, relative to the largest of both. `previous`: the state whose largest number is read."""
         self.put(state)
         root = nest.buffer.root
         value = self.loaded(root.dtype, self.places[root].pointer, nest.target.text())

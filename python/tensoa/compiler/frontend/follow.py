@@ -47,7 +47,7 @@ class NodeNotFusedError(Exception):
 
 
 class Follower:
-    """What the front end makes of the nodes of a graph, one after the other; `env`: of each node. NotFused: what it cannot.
+    """The values of the nodes of a graph in the front end, one after the other; `env`: of each node. NotFused: it has none.
     `verified`: makes a program that can be compiled of one, or raises NotFused.
     """
 
@@ -77,7 +77,7 @@ class Follower:
         return self.known[tensor]
 
     def tensor(self, node: Node) -> Planes | None:
-        """What a node gives, as planes; None where its rows do not lie side by side."""
+        """The result of a node, as planes; None where its rows do not lie side by side."""
         try:
             shape = Context(node, self.capture.symbols).shape()
             dtype = dtype_of(node.meta["val"].dtype)
@@ -105,7 +105,7 @@ class Follower:
         return {self.capture.rows.index(symbol) for tensor in tensors for symbol in tensor.rows}
 
     def program(self, outputs: Sequence[Planes], first: int, nodes: Sequence[Node]) -> Program:
-        """That of a part of these nodes; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
+        """The program of a part of these nodes; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
         made = [self._output(tensor, first + i) for i, tensor in enumerate(outputs)]
         try:
             return self._verified(made)
@@ -154,7 +154,7 @@ def _factors(tensor: Planes, rows: str, others: Sequence[int]) -> list[Factors]:
 
 
 def _tensors(value: Any) -> list[Tensor]:
-    """What a value of a node is made of."""
+    """The values that a value of a node is made of."""
     if isinstance(value, (list, tuple)):
         return [tensor for one in value for tensor in _tensors(one)]
     if isinstance(value, Masked):

@@ -38,7 +38,7 @@ def dtype_of(dtype: object) -> DType:
 
 
 def calculated(dtype: DType) -> DType:
-    """What numbers of a dtype are calculated with: short floats as float32, which is rounded where the model converts to them,
+    """The dtype that numbers of a dtype are calculated in: float32 for short floats, rounded where the model converts to them
     and in columns.
     """
     return WIDE[dtype] if dtype.is_float and dtype in WIDE else dtype
@@ -62,12 +62,12 @@ class Context:
 
     @property
     def dtype(self) -> DType:
-        """What the result is calculated with."""
+        """The dtype that the result is calculated in."""
         return calculated(dtype_of(self.meta.dtype))
 
     @property
     def given(self) -> list[Any]:
-        """What torch says of the arguments."""
+        """The values that torch has recorded for the arguments."""
         return [arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in self.node.args]
 
     def factors(self, size: Any) -> Factors:

@@ -41,7 +41,7 @@ INT32 = DTYPES["int32"]
 
 
 def from_the_end(places: Value, size: Size) -> Value:
-    """What torch's x[places] reads: negative places count from the end of an axis of fixed size; of rows they name none."""
+    """The elements of torch's x[places]: negative ones count from the end of an axis of fixed size; of rows they name none."""
     if isinstance(size, str) or _are_places(places.tensor):
         return places
     is_negative = apply("lt", places, number(0, places.dtype))

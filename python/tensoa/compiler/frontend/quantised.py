@@ -32,7 +32,7 @@ def _dequantised(
 
 
 def decompositions(graph: torch.fx.Graph) -> dict[torch._ops.OpOverload, Callable[..., Any]]:
-    """What the operators of a graph are made of; none where it has no such operators."""
+    """The decompositions of the operators of a graph; none where it has no such operators."""
     namespaces = {getattr(node.target, "namespace", None) for node in graph.nodes}
     if "quantized_decomposed" not in namespaces:
         return {}

@@ -269,7 +269,7 @@ def number(x: float | int | bool, dtype: DType) -> Value:
 
 
 def known_numbers(value: Value) -> Array | None:
-    """Those of a constant, in the shape of torch."""
+    """The numbers of a constant, in the shape of torch."""
     base = value.tensor.args[0] if isinstance(value.tensor.op, ops.View) else value.tensor
     if not isinstance(base.op, ops.Constant):
         return None

@@ -63,7 +63,7 @@ def through_view(op: ops.View, x: Tensor, index: Indices) -> Indices:
 
 
 def base_of(tensor: Tensor) -> Tensor:
-    """What a view is of."""
+    """The tensor below a view."""
     return base_of(tensor.args[0]) if isinstance(tensor.op, ops.View) else tensor
 
 
@@ -80,7 +80,7 @@ def index_of(tensor: Tensor) -> list[Linear | None]:
 
 
 def far_source(tensor: Tensor, index: Indices) -> tuple[Tensor, Indices]:
-    """What gathered rows are of, and the index of an element there."""
+    """The tensor of gathered rows, and the index of an element there."""
     assert isinstance(tensor.op, ops.Gather)
     here, x = [None if one is None else applied(one, index) for one in tensor.op.index], tensor.args[0]
     return through(x, [None if isinstance(size, str) else one for size, one in zip(x.shape, here)])

@@ -149,7 +149,7 @@ def _body(group: StreamGroup, stage: Stage, size: BlockSize, room: Room) -> Body
 
 
 def _values(targets: list[Tensor], leaves: dict[Tensor, None]) -> list[Tensor]:
-    """What is calculated in a block in the order of the targets, arguments first; blocks of rows are not calculated."""
+    """The tensors that a block calculates, in the order of the targets, arguments first; blocks of rows are not calculated."""
     done: dict[Tensor, None] = dict(leaves)
 
     def visit(tensor: Tensor) -> None:

@@ -27,7 +27,7 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Given(Op):
-    """What an item reads of its row. `symbol`: the items of all rows."""
+    """The tensors that an item reads from its row. `symbol`: the items of all rows."""
 
     name: ClassVar[str] = "given"
     symbol: str
@@ -57,7 +57,7 @@ class ItemGroup:
 
     @property
     def leaves(self) -> list[Tensor]:
-        """What items read of their row."""
+        """The tensors that items read from their row."""
         return [one.args[0] for one in self.stage.values if isinstance(one.op, Given)]
 
 
@@ -230,7 +230,7 @@ class _Inner:
         return self.remade(tensor, axes, args)
 
     def given(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """What a view reads of the row, which it may repeat."""
+        """The tensor that a view reads from the row, and may repeat."""
         op, (x,) = tensor.op, tensor.args
         assert isinstance(op, ops.View)
         used = {at for one in op.index for at, _ in one.terms} | set(axes)
@@ -279,7 +279,7 @@ def grouped(stage: Stage, without: Collection[Tensor] = ()) -> tuple[Stage, list
 
 
 def _targets(finder: Finder) -> set[Tensor]:
-    """What is read otherwise than by functions of the same items in the same pass."""
+    """Values with another reader than functions of the same items in the same pass."""
     found = {base_of(target) for target in finder.stage.targets}
     for value in finder.stage.values:
         if value in finder.stage.earlier or isinstance(value.op, ops.View):

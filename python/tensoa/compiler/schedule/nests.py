@@ -162,7 +162,7 @@ class Nests:
 
     @property
     def all_nests(self) -> list[Nest]:
-        """Those of streams and of items, too."""
+        """The nests of streams and of items, too."""
         return [one for nest in self.nests for one in ([nest] if isinstance(nest, Nest) else nest.nests)]
 
     @property

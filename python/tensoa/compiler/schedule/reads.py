@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the expression of a root reads: the terms of sums, and the roots at the leaves with their index."""
+"""The reads of the expression of a root: the terms of sums, and the roots at the leaves with their index."""
 
 from collections.abc import Iterator
 

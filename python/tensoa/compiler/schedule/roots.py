@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What gets memory inside a stage, and why: the decision is the schedule.
+"""The values that get memory inside a stage, and why: the decision is the schedule.
 
 A root is calculated once for a row and written to scratch memory. All else is a part of the expression of its readers: views
 cost nothing, cheap functions are calculated again. A sum or a product of matrices whose only reader is a chain of functions
@@ -119,7 +119,7 @@ class _Decision:
         self.size: dict[Tensor, int] = {}
 
     def mark(self, tensor: Tensor, reason: Reason, with_constants: bool = False) -> None:
-        """What a view is of; what is the same for all rows only where it is read as memory of the row."""
+        """Marks the tensor below a view; one that is the same for all rows only where it is read as memory of the row."""
         base = base_of(tensor)
         if isinstance(base.op, (ops.Constant, ops.Iota, Keys)):
             if with_constants:

@@ -39,18 +39,18 @@ class Stage:
 
     @property
     def targets(self) -> list[Tensor]:
-        """What must be calculated."""
+        """The tensors that must be calculated."""
         joined = [arg for scatter in self.scatters for arg in scatter.args]
         return list(dict.fromkeys([*self.kept, *self.shared, *joined, *(output.value for output in self.outputs)]))
 
     @property
     def stored(self) -> list[Tensor]:
-        """What it leaves in memory for later stages."""
+        """The tensors that it leaves in memory for later stages."""
         return [*self.shared, *self.kept, *self.scatters]
 
     @property
     def read(self) -> set[Tensor]:
-        """What it reads of earlier stages."""
+        """The tensors that it reads from earlier stages."""
         values = [value for value in self.values if value not in self.earlier]
         return {*self.earlier, *(arg for value in values for arg in far_args(value) if not is_free(arg))}
 
@@ -60,7 +60,7 @@ def symbol_of(tensor: Tensor) -> str:
 
 
 def is_free(tensor: Tensor) -> bool:
-    """What every stage can read without memory: columns of rows, constants, row numbers, and views of them."""
+    """Whether every stage can read it without memory: columns of rows, constants, row numbers, and views of them."""
     if isinstance(tensor.op, ops.View):
         return is_free(tensor.args[0])
     return isinstance(tensor.op, (ops.Constant, ops.Iota, Keys)) or (isinstance(tensor.op, ops.Column) and bool(tensor.rows))
@@ -183,7 +183,7 @@ class _Cut:
         return found
 
     def needed(self, tensor: Tensor, stage: Stage) -> list[tuple[Tensor, Stage]]:
-        """What has to be calculated, and where, so that a stage has a tensor."""
+        """The tensors that must be calculated, and where, so that a stage has a tensor."""
         if self.is_earlier(tensor, stage):
             return self.store(tensor, is_shared=False)
         found = [(arg, stage) for arg in own_args(tensor)]

@@ -44,7 +44,7 @@ def are_rows(keys: Tensor) -> bool:
 
 @dataclass(frozen=True)
 class Previous(Op):
-    """What the result of a stream was before this block."""
+    """The result of a stream before this block."""
 
     name: ClassVar[str] = "previous"
 
@@ -146,7 +146,7 @@ class Blocks:
         return frozenset(left[i] for i in keys)
 
     def looked_up(self, tensor: Tensor, op: ops.Lookup, keys: Axes) -> Tensor:
-        """What elements are found in: of any row, or of the own row and the block."""
+        """The tensor that elements are looked up in: of any row, or of the own row and the block."""
         x = tensor.args[0]
         if not is_row_gather(tensor):
             return self.of(x, self.through(op.index, x, keys))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a stage does, in words for people: "linear 3 -> 64, relu, linear 64 -> 2"."""
+"""The work of a stage, in words for people: "linear 3 -> 64, relu, linear 64 -> 2"."""
 
 import math
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def describe(stage: Stage) -> str:
 
 
 def word_of(tensor: Tensor) -> str:
-    """What an operation does; nothing of what moves numbers."""
+    """The work of an operation; empty for one that only moves numbers."""
     op, where = tensor.op, " of all rows" if is_stream(tensor) else ""
     if isinstance(op, ops.Contract):
         return _product(tensor, op) + where

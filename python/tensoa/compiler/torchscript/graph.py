@@ -205,7 +205,7 @@ class Compiler:
         return (self.made(node, kind, inputs, outputs),)
 
     def join(self, output: int, first: int, second: int) -> None:
-        """What both blocks of a branch give is known, where it is the same constant."""
+        """The result of a branch is known where both blocks have the same constant."""
         values = [self.initial.get(slot, UNKNOWN) for slot in (first, second)]
         if all(isinstance(value, SCALARS) for value in values) and len({(type(value), repr(value)) for value in values}) == 1:
             self.initial[output] = values[0]
@@ -223,7 +223,7 @@ class Compiler:
         return None
 
     def folded(self, node: torch._C.Node, kind: str, inputs: _Slots) -> Value:
-        """What an operator on constants gives; UNKNOWN where its value may depend on more."""
+        """The result of an operator on constants; UNKNOWN where its value may depend on more."""
         values = [self.initial.get(slot, UNKNOWN) for slot in inputs]
         name = kind.removeprefix("aten::")
         is_compared = name in ("__is__", "__isnot__") and any(value is None for value in values)
@@ -433,7 +433,7 @@ def run_steps(frame: Frame, steps: Sequence[_Step]) -> None:
 
 
 class _Failed(RuntimeError):
-    """What an operator says, with its place."""
+    """An error of an operator, with its place."""
 
 
 def _run_block(frame: Frame, block: _Block) -> Value:

@@ -14,7 +14,7 @@ from tensoa.compiler.torchscript.values import Value
 
 
 class _Code:
-    """What a graph does; copies of a module share it."""
+    """The steps of a graph; copies of a module share them."""
 
     tensors: Any  # the tensor for each slot, and the slots alone once a module has them as buffers
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of Keras says of its layers, without Keras."""
+"""The layers in a file of Keras, read without Keras."""
 
 import json
 import zipfile

@@ -47,7 +47,7 @@ class ResultBlock:
 
 @dataclass(frozen=True)
 class Blocks:
-    """What was found out of a file by trial. `fixed`: inputs that are always these numbers."""
+    """Properties of a file that were found by trial. `fixed`: inputs that are always these numbers."""
 
     inputs: Sequence[InputBlock] = ()
     results: Sequence[ResultBlock] = ()
@@ -55,7 +55,7 @@ class Blocks:
 
 
 def blocks_of(module: nn.Module | None) -> Blocks:
-    """Those of a module that rows_first() has made of a file."""
+    """The properties of a module that rows_first() has made of a file."""
     if isinstance(module, OnnxModule):
         return Blocks(fixed=module.fixed)
     if not isinstance(module, Program):
@@ -157,7 +157,7 @@ def _declare(value: onnx.ValueInfoProto, sizes: Sequence[int | str]) -> None:
 
 
 def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
-    """What nodes take and give, in graphs inside too."""
+    """The inputs and outputs of nodes, in graphs inside too."""
     for node in graph.node:
         for listed in (node.input, node.output):
             for i, name in enumerate(listed):

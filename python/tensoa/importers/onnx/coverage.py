@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What of ONNX is read: the node tests of the backend test suite of the package `onnx`, each on an OnnxModule.
+"""The part of ONNX that is read: the node tests of the backend test suite of the package `onnx`, each on an OnnxModule.
 
 A test names the opset in which its operator changed last, so one below 11 holds for all that are read. Tests of opsets
 after 21 are run too, as opset 21, where onnx takes them so: they are counted by themselves.

@@ -153,7 +153,7 @@ class OnnxModule(nn.Module):
     # ---- running
 
     def values_of(self, inputs: Sequence[torch.Tensor]) -> dict[str, Value]:
-        """What is known before the first node, by name."""
+        """The values that are known before the first node, by name."""
         values: dict[str, Value] = {name: self._constant(name) for name in self.constants}
         return values | dict(zip(self.argument_names, inputs))
 

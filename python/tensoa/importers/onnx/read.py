@@ -117,7 +117,7 @@ def _sort(graph: onnx.GraphProto) -> None:
 
 
 def _inner(graph: onnx.GraphProto) -> dict[str, str]:
-    """What nodes give, by its name, and by that of its node where that is one's alone and gives nothing else."""
+    """The results of nodes, by their names, and by that of its node where that is one's alone and gives nothing else."""
     values = [name for node in graph.node for name in node.output if name]
     times = Counter(node.name for node in graph.node)
     nodes = {node.name: node.output[0] for node in graph.node if len(node.output) == times[node.name] == 1 and node.name}

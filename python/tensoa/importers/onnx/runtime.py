@@ -124,7 +124,7 @@ def _add_outputs(model: onnx.ModelProto, values: Sequence[str]) -> None:
 
 
 def _array(result: Any) -> np.ndarray:
-    """What ZipMap gives, a dictionary for each row, as a column for each class in order."""
+    """The results of ZipMap, a dictionary for each row, as a column for each class in order."""
     if isinstance(result, list):
         return np.array([[row[label] for label in sorted(row)] for row in result], np.float32)
     return result

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a node gets: its inputs, its attributes, and what it may refuse."""
+"""The values of a node: its inputs, its attributes, and checks of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -82,7 +82,7 @@ class Model:
         return {"outputs": self.outputs, "inner": [name for name in inner if name not in known]}
 
     def choose(self, *results: str) -> None:
-        """What convert() and run() give: outputs or tensors, by these names."""
+        """The results of convert() and run(): outputs or tensors, by these names."""
         if self.signature is not None and set(results) <= set(self.outputs):
             self.convert_arguments = ["--saved-model", self.path, "--signature_def", self.name]
             self.function = lambda given: self.signature(**given)

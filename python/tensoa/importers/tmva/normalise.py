@@ -67,7 +67,7 @@ def _ranges(setup: Setup, transform: xml.Element, targets: list[str]) -> dict[tu
 
 
 def _selected(setup: Setup, selection: xml.Element, targets: list[str]) -> list[tuple[str, int]]:
-    """What each range is of."""
+    """The variables of the ranges."""
     given, put = ([dict(one.attrib) for one in selection.findall(f"{name}/{name}")] for name in ("Input", "Output"))
     if given != put:
         setup.fail("Normalize: it rearranges its variables, expected one that leaves them where they are")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an importer of trees returns: the ensemble, and the framework that says what is right."""
+"""The result of an importer of trees: the ensemble, and the framework with the expected results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 @dataclass
 class Reference:
-    """What gives the numbers that are right: margins and answers [rows, outputs] of values [rows, columns], which have the
+    """The expected numbers: margins and answers [rows, outputs] of values [rows, columns], which have the
     precision of the ensemble's features. `tolerance` of margins, relative to the largest; 0: the same bits.
     `has_small_answers`: whether answers near 0 keep their digits; where not, a package is compared with the margins through
     the link.

@@ -49,7 +49,7 @@ def _place(name: str, by_name: dict[str, list[Place]], binding: Binding, columns
 
 
 def _names(binding: Binding, place: Place) -> set[str]:
-    """What a column may be called: x, or x[1] and x_1 of a vector; with its block before it, separated by a dot."""
+    """The names that a column may have: x, or x[1] and x_1 of a vector; with its block before it, separated by a dot."""
     block = binding.inputs[place.block]
     column, part = divmod(place.column, block.planes_per_column)
     names = {block.plane_name(place.column)}

@@ -129,7 +129,7 @@ class _Reader:
         return found
 
     def other_outputs(self, graph: Any) -> list[str]:
-        """Those that are not the scores."""
+        """The outputs that are not the scores."""
         answers = {self.node.output[-1]}
         for _ in graph.node:  # in any order
             answers |= {node.output[0] for node in graph.node if node.op_type in TRIVIAL and node.input[0] in answers}

@@ -114,7 +114,7 @@ def _imputed(feature: Feature, step: Any, at: int, subject: str) -> Feature:
 
 
 def _require_plain(feature: Feature, kind: str, subject: str) -> None:
-    """That equal numbers of the column are looked for in the column itself: NaN may have become another."""
+    """Equal numbers of the column are looked for in the column itself: NaN may have become another."""
     probe = np.array([-2.5, 0.0, 1.0, 3.0, 1e9])
     if not np.array_equal(feature.function(probe), probe):
         raise Unsupported(f"{subject}has a {kind} behind steps that change numbers, expected it before them")
@@ -164,7 +164,7 @@ def framed(x: np.ndarray, names: Sequence[str]) -> Any:
 
 
 def applied(steps: Sequence[Any], names: Sequence[str], dtype: type) -> Function:
-    """What the steps make of rows, in the type that the trees see. A category that is not known is none of them."""
+    """The rows after the steps, in the type that the trees see. A category that is not known is none of them."""
     steps = copy.deepcopy(list(steps))
     for step in _all_of(steps):
         if type(step).__name__ == "OneHotEncoder":

@@ -117,7 +117,7 @@ class _Reader(Setup):
         builder.tree(left, right, is_leaf, column, cut, values)
 
     def leaf(self, builder: Builder, node: xml.Element, weight: float, number: int) -> float:
-        """What it adds to the sum: numbers of float32, but for the weight."""
+        """The number that a leaf adds to the sum: of float32, except for the weight."""
         if self.boost == "Grad":
             return float(np.float32(self.number(builder, node, "res", number)))
         if self.has_yes_no:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What each operator of ONNX does, in functions of torch, by theme."""
+"""The operators of ONNX, in functions of torch, by theme."""
 
 from tensoa.importers.onnx.operators import (
     control,

@@ -68,7 +68,7 @@ VARIADIC: dict[str, Callable[..., torch.Tensor]] = {"Max": torch.maximum, "Min":
 
 
 def _of(function: Callable[..., torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
-    """What a function gives; of dtypes that torch does not calculate with, through larger ones."""
+    """The result of a function; of dtypes that torch does not calculate with, through larger ones."""
     dtype = tensors[0].dtype
     if dtype not in (torch.uint16, torch.uint32):
         return function(*tensors)

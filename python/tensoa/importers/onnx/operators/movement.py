@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What moves numbers about: shapes, slices, joins, and tensors of one number."""
+"""Operators that move numbers: shapes, slices, joins, and tensors of one number."""
 
 import math
 from collections.abc import Sequence

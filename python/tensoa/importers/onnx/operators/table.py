@@ -35,7 +35,7 @@ def on_known(*names: str) -> Callable[[Operator], Operator]:
 
 
 def find(domain: str, name: str, opset: int) -> Operator | None:
-    """What runs the operator, None for one that is not here."""
+    """The function that runs the operator, None for one that is not here."""
     versions = [(since, function) for since, function in OPERATORS.get((domain, name), ()) if since <= opset]
     return max(versions, key=lambda version: version[0])[1] if versions else None
 
