@@ -19,7 +19,7 @@
 #include "tensoa/soa/foreign_view.hpp"
 
 /// @file
-/// alpaka's devices, queues, events and buffers where tensoa takes its own. Header-only, for alpaka 1.2 and 2.x; define the back-ends
+/// alpaka's devices, queues, events and buffers where tensoa accepts its own. Header-only, for alpaka 1.2 and 2.x; define the back-ends
 /// (ALPAKA_ACC_…) as for alpaka. With ALPAKA_HOST_ONLY it is plain C++, too.
 ///
 ///     using Device = alpaka::Dev<Acc>;

@@ -35,7 +35,7 @@ class Buffer {
   Buffer(Device device, std::size_t bytes, MemoryPurpose purpose = MemoryPurpose::kCollections);
 
   /// The same, from a resource of the caller's.
-  /// @param source gives memory of `device`; must outlive the buffer. Charged here, unless it is ChargedMemory
+  /// @param source allocates memory of `device`; must outlive the buffer. Charged here, unless it is ChargedMemory
   /// @throws what `source` throws; DeviceFullError when the budget is full
   Buffer(Device device, std::size_t bytes, std::pmr::memory_resource& source,
          MemoryPurpose purpose = MemoryPurpose::kCollections);

@@ -18,12 +18,12 @@ class Event;
 ///
 /// *Lifetime*: an owned stream lives until the last copy is gone; a borrowed one belongs to the
 /// caller and must outlive every copy.
-/// *Stream order*: on CUDA, calls that take a queue only enqueue. On the CPU the work runs in the
+/// *Stream order*: on CUDA, calls with a queue only enqueue. On the CPU the work runs in the
 /// calling thread and is complete when the call returns.
 class Queue {
  public:
   /// Makes a new queue on `device`; on CUDA a new non-blocking stream.
-  /// @throws DeviceError when the device is not there; DeviceFullError when it has no stream to give
+  /// @throws DeviceError when the device is not there; DeviceFullError when it cannot make a stream
   explicit Queue(Device device);
 
   // A move is a copy: a queue that was moved from would be the null stream.
@@ -37,11 +37,11 @@ class Queue {
   /// A queue over a stream of the caller's.
   /// @param device the stream's device; CUDA
   /// @param native_stream `cudaStream_t` (`hipStream_t` in a build for HIP); not copied, must outlive
-  /// the queue. The handle 1 (`cudaStreamLegacy`) names the legacy default stream and is taken: for callers
+  /// the queue. The handle 1 (`cudaStreamLegacy`) names the legacy default stream and is accepted: for callers
   /// whose data is made there. It waits for every other blocking stream, as they do for it.
   /// @throws ConfigError for a CPU device, for the null stream, which orders itself with all others, and
   /// for the handle 2, the per-thread default stream, which is another stream in each thread: models keep
-  /// memory for each handle, and a queue may be used from any thread (Event::make_wait takes it);
+  /// memory for each handle, and a queue may be used from any thread (Event::make_wait accepts it);
   /// DeviceError when the stream belongs to another device or, as far as the driver can tell, is
   /// destroyed.
   static Queue borrow(Device device, void* native_stream);
@@ -86,8 +86,8 @@ class Queue {
   std::shared_ptr<void> stream_;
 };
 
-/// How a foreign queue type (alpaka's, the caller's own) says which Queue it is. Calls that take a
-/// QueueLike then take it as it is.
+/// How a foreign queue type (alpaka's, the caller's own) says which Queue it is. Calls that accept a
+/// QueueLike then accept it as it is.
 ///
 ///     template <>
 ///     struct tensoa::QueueTraits<MyQueue> {

@@ -8,7 +8,7 @@
 #include "tensoa/soa/bound_block.hpp"
 
 /// @file
-/// The copies that the forms of blocks stand for, for engines that take tensors. Users of models do not
+/// The copies that the forms of blocks stand for, for engines that read tensors. Users of models do not
 /// need this header.
 
 namespace tensoa {

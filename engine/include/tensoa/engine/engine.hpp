@@ -23,7 +23,7 @@ namespace tensoa {
 
 /// The results of an engine's analysis of a binding, for its calls: part of a Plan. Engines derive
 /// their own from it. It follows from the binding and the signature alone: engines of one kind with equal
-/// signatures, as before and after Model::reload, take each other's. Immutable; it may outlive the engine, and
+/// signatures, as before and after Model::reload, accept each other's. Immutable; it may outlive the engine, and
 /// holds nothing that its destructor, in whatever thread, could not free then.
 class Prepared {
  public:
@@ -50,7 +50,7 @@ class Engine {
   virtual const Signature& signature() const noexcept = 0;
 
   /// Of each input block the number of its argument: by name or in order, as Binding::match says.
-  /// Engines of models that take columns, not tensors, have a way of their own.
+  /// Engines of models that read columns, not tensors, have their own way.
   /// @param subject "model FILE", the beginning of messages
   /// @throws BindingError where an argument that has no default has no block, or a block no argument
   virtual std::vector<std::size_t> match(const Binding& binding, const std::string& subject) const;
@@ -58,7 +58,7 @@ class Engine {
   /// Checks all that stays the same when the binding is rebound: names, forms, dtypes, numbers of columns.
   /// @param binding checked, on the device of the engine
   /// @param arguments of each input block the number of its argument
-  /// @throws BindingError when the model does not take these blocks
+  /// @throws BindingError when the model does not accept these blocks
   virtual std::shared_ptr<const Prepared> prepare(const Binding& binding,
                                                   std::vector<std::size_t> arguments) const;
 

@@ -37,7 +37,7 @@ class EngineLoader {
   virtual CompilationType compilation() const noexcept = 0;
 
   /// Whether this loader loads what is there: a file by what is in it, not by its name alone; a URL by its
-  /// scheme. A file that is broken is taken by the loader whose ending it has, which says what is wrong.
+  /// scheme. A file that is broken goes to the loader of its ending, whose error says what is wrong.
   /// Does not throw.
   virtual bool accepts(const ModelLocation& location) const = 0;
 
@@ -45,11 +45,11 @@ class EngineLoader {
   /// torch.export; make a package of it: …". Asked only where no loader accepts.
   virtual std::optional<std::string> why_not(const ModelLocation& /*location*/) const { return {}; }
 
-  /// Whether it takes options of this type.
+  /// Whether it accepts options of this type.
   virtual bool takes(std::type_index /*options*/) const noexcept { return false; }
 
   /// @param location accepted
-  /// @param options taken
+  /// @param options of a type that it accepts
   /// @throws LoadError, DeviceError
   virtual std::shared_ptr<const Engine> load(const ModelLocation& location, Device device,
                                              const ModelOptions& options) const = 0;

@@ -73,8 +73,8 @@ class Model {
   ///     model.reload("model_of_today.pt2");
   ///
   /// Calls do not stop: those in flight end with the weights that they began with, the next ones use the new.
-  /// Plans stay, and go on with the new weights. Both files are in memory for a while. What a call takes on a queue
-  /// it takes again: warm_up() again for what should not be paid by an event, and to capture CUDA graphs again.
+  /// Plans stay, and go on with the new weights. Both files are in memory for a while. Memory of a call on a queue
+  /// is allocated again: call warm_up() again, so that no event pays for it, and to capture CUDA graphs again.
   /// @throws LoadError that names what differs, for a file of another kind, and for a server's model; what
   /// loading throws
   /// *Stream order*: waits for the calls that are in progress on other threads to return, then, freeing the old
@@ -84,7 +84,7 @@ class Model {
 
   /// For callers who record calls of this model in a CUDA graph (cudaStreamBeginCapture): what a recorded call uses. It
   /// lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as they may
-  /// wait, or take memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
+  /// wait, or allocate memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
   ///
   /// Call forward() on the queue first with the number of rows to record. A call there with more rows replaces memory that
   /// the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one, and the graph
@@ -92,7 +92,7 @@ class Model {
   /// @throws LoadError, DeviceError as deploy()
   std::shared_ptr<const void> recordable(Device device) const { return model_.recordable(device); }
 
-  /// Whether what the model gives for a row depends on the other rows of the call. A package says it, trees have
+  /// Whether the results for a row depend on the other rows of the call. A package says it, trees have
   /// independent rows; of a program of torch.export and of TorchScript it is proven from their graphs, with the
   /// columns of `plan`, at every call of this: ask once. After reload() ask again.
   ///
@@ -132,7 +132,7 @@ class Model {
 
   /// A binding that is checked once and rebound for each event, for calls on the device that its columns
   /// are on. Loads the model there unless it is there already.
-  /// @throws LoadError, DeviceError; BindingError where the model does not take these blocks
+  /// @throws LoadError, DeviceError; BindingError where the model does not accept these blocks
   template <template <template <class> class> class... Layouts>
   Plan<Layouts...> plan(const ModelMetadata<Layouts...>& metadata) const {
     return Plan<Layouts...>(model_.plan(metadata.binding()));
@@ -152,8 +152,8 @@ class Model {
 
   /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
   /// zeros that are made for it, and waits. Calls on this queue with at most these rows then load
-  /// nothing and take no more memory, but for columns of foreign memory that a package has to gather
-  /// (Repack): the first call takes it. On the CPU that holds for the calling thread. With CUDA graphs,
+  /// nothing and allocate no more memory, except for columns of foreign memory that a package has to gather
+  /// (Repack): the first call allocates it. On the CPU that holds for the calling thread. With CUDA graphs,
   /// also captures them where that is needed (package::Options): do it before events run.
   ///
   ///     model.warm_up(queue, plan, 20'000, 100'000, 100'000);
@@ -220,7 +220,7 @@ class Model {
   }
 
   /// Runs the model on tensors of the caller's own making; the call that all others come down to.
-  /// TorchScript takes any sizes and any strides from 0 on. A package takes planes: the rows of each
+  /// TorchScript accepts any sizes and any strides from 0 on. A package accepts planes: the rows of each
   /// column side by side (a scalar: one element for all), columns as far apart as it was made for.
   /// @throws as above; BindingError for tensors that are something else
   template <QueueLike Q>

@@ -65,7 +65,7 @@ ViewReference reference_to(const SomeView& view) noexcept {
 template <template <template <class> class> class... Layouts>
 class Plan {
  public:
-  /// Binds to other collections of the same layouts; each block takes the number of rows of its
+  /// Binds to other collections of the same layouts; each block gets the number of rows of its
   /// view. O(bound columns), allocates nothing.
   /// @param views one for each layout of the metadata, in its order: the inputs, then the outputs
   /// @throws BindingError, as append_block and ModelMetadata, and for views on another device; calls are

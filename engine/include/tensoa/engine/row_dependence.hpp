@@ -7,14 +7,14 @@
 #include <string_view>
 
 /// @file
-/// Whether what a model gives for a row depends on the other rows of the call: Model::row_dependence().
+/// Whether a model's results for a row depend on the other rows of the call: Model::row_dependence().
 
 namespace tensoa {
 
 /// Whether the rows of a call depend on each other. docs/row_dependence.md describes how it is found.
 struct RowDependence {
   enum class Answer : std::uint8_t {
-    kUnknown,  ///< nothing is known: take them as dependent
+    kUnknown,  ///< unknown: treat them as dependent
     kIndependent,  ///< proven: each row of each output follows from the same row of the inputs of its collection,
     ///< and from the scalars of the call, whichever and however many other rows there are
     kDependent,  ///< an operation reads other rows, their number, or a row's place among them

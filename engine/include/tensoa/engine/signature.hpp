@@ -25,7 +25,7 @@ struct TensorSpec {
   /// Of the tensor; kAnySize for rows. None: the file does not say how many dimensions there are.
   std::optional<std::vector<std::int64_t>> sizes = {};
 
-  /// The columns that it is made for; none where the model takes any.
+  /// The columns that it is made for; none where the model accepts any.
   std::optional<BlockDescription> block = {};
 
   /// `float32[?, 3]`; "tensor" where the file says nothing.

@@ -13,7 +13,7 @@ namespace tensoa::events {
 ///
 /// With such room, an event on a device has nodes that are none, one at least, and the rows beyond its edges go from the last
 /// of these to itself. Their columns but the score are 0, as are those of such nodes: whatever a network makes of them stays there,
-/// if it sends messages along edges, as those of PyTorch Geometric do. One that takes means or norms over all nodes or
+/// if it sends messages along edges, as those of PyTorch Geometric do. One with means or norms over all nodes or
 /// edges (BatchNorm in training, GraphNorm, a global pooling) sees them: do not use it so.
 class EdgeRoom {
  public:

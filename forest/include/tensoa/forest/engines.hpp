@@ -22,9 +22,9 @@ struct Options {
 /// Makes trees known to Model, on the CPU: tree files of XGBoost (JSON, UBJSON) and LightGBM (text) as they are, and
 /// packages that `tensoa compile` made of these and other formats.
 ///
-/// A tree file takes the columns of all input blocks: by the names of its features where it has names that were
+/// A tree file reads the columns of all input blocks: by the names of its features where it has names that were
 /// not made up (f0, Column_0), else, and for Match::kByOrder, in order, a vector as its parts. Any dtype, any stride, Repack too: nothing is
-/// copied. It gives one float32 or float64 column for each output, in order. Ragged forms are a BindingError.
+/// copied. It writes one float32 or float64 column for each output, in order. Ragged forms are a BindingError.
 /// Answers are written block by block while later rows are read, so an output column may be an input column, but
 /// must not otherwise share memory with one.
 ///

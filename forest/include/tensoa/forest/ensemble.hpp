@@ -27,7 +27,7 @@ enum class Test : std::uint8_t {
 enum class Missing : std::uint8_t {
   kNanLeft = 0,
   kNanRight = 1,
-  kZeroLeft = 2,   ///< NaN, and what LightGBM takes for zero: |x| <= 1e-35f
+  kZeroLeft = 2,   ///< NaN, and the zeros of LightGBM: |x| <= 1e-35f
   kZeroRight = 3,  ///< the same
 };
 

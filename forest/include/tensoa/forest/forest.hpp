@@ -62,7 +62,7 @@ class Forest {
   void run(const Queue& queue, std::span<const Column> columns,
            std::span<const AnswerColumn> answers, std::int64_t rows) const;
 
-  /// How many of the columns' distinct tests and trees take which form: for benchmarks and `tensoa inspect`.
+  /// The numbers of the columns' distinct tests and of trees in each form: for benchmarks and `tensoa inspect`.
   struct Shape {
     std::size_t tests = 0;     ///< distinct ones: bits a row
     std::size_t full = 0;      ///< trees as selections, level by level

@@ -19,7 +19,7 @@
 /// `Booster.predict(raw_score=True)` (of a random forest divided by the number of rounds). Columns hold what the
 /// trees see: NaN where a value is missing, categories as the numbers 0, 1, 2 … of the training.
 ///
-/// Links are those of the objective, but multi:softmax gives the probabilities, not the most probable class.
+/// Links are those of the objective, but multi:softmax returns the probabilities, not the most probable class.
 ///
 /// Refused: linear boosters and trees, unknown objectives, several quantiles of XGBoost 3.4 on (it sorts them),
 /// categories that were numbers other than 0, 1, 2 … in a data frame.
@@ -36,7 +36,7 @@ enum class TreeFile : std::uint8_t {
 /// The format of a file by its first bytes, at most 512; nothing for another format.
 std::optional<TreeFile> kind_of(std::string_view beginning) noexcept;
 
-/// Which rounds of boosting to take: all, the first ones, or those up to the best iteration.
+/// The rounds of boosting to read: all, the first ones, or those up to the best iteration.
 struct ReadOptions {
   static constexpr std::size_t kAllRounds = 0;
   std::size_t rounds = kAllRounds;

@@ -105,7 +105,7 @@ void scalars_to_arrow(const tensoa::detail::BasicView<Columns, Layout, kConst>& 
 
 /// Columns of another library.
 /// *Lifetime*: the memory lives until the last copy of `owner` is gone, which may be handed on
-/// (to_arrow and to_dlpack take it); the view's lease ends with it. On CUDA let go only when the
+/// (to_arrow and to_dlpack accept it); the view's lease ends with it. On CUDA let go only when the
 /// work that you enqueued is done.
 template <template <template <class> class> class Layout>
 struct ImportedColumns {

@@ -60,7 +60,7 @@ DLPackStream dlpack_stream(const Queue& queue) noexcept;
 /// A tensor of another library.
 ///
 /// *Lifetime*: the memory lives until the last copy of `owner` is gone, which may be handed on
-/// (to_dlpack takes it). On CUDA the exporter may reuse the memory immediately on its own stream: let
+/// (to_dlpack accepts it). On CUDA the exporter may reuse the memory immediately on its own stream: let
 /// go only when the work that you enqueued is done.
 struct ImportedTensor {
   TensorView view;         ///< read_only is the exporter's flag: honour it

@@ -67,7 +67,7 @@ View<Layout> view_of(std::span<const TensorView> tensors) {
   return detail::view_over(tensoa::detail::Tag<View<Layout>>{}, tensors);
 }
 
-/// The same over const data; takes read-only tensors.
+/// The same over const data; accepts read-only tensors.
 template <template <template <class> class> class Layout>
 ConstView<Layout> const_view_of(std::span<const TensorView> tensors) {
   return detail::view_over(tensoa::detail::Tag<ConstView<Layout>>{}, tensors);

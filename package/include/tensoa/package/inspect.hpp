@@ -37,7 +37,7 @@ struct ArgumentDescription {
   bool may_be_written = false;
 };
 
-/// Results that a package should give, recorded when it was made.
+/// Expected results of a package, recorded when it was made.
 struct RecordedResults {
   struct Case {
     std::size_t rows = 0;  ///< of input collection 0; collection c has (1 + 2 c) times this number
@@ -100,7 +100,7 @@ ArgumentDescription argument_of(const BlockDescription& block,
 /// A loader that says what is in its files.
 class InspectingLoader : public EngineLoader {
  public:
-  /// @param location accepted @param options taken @throws LoadError
+  /// @param location accepted @param options accepted @throws LoadError
   virtual ModelDescription inspect(const ModelLocation& location,
                                    const ModelOptions& options) const = 0;
 };

@@ -160,7 +160,7 @@ struct GpuCheckDescription {
   std::string architecture;             ///< "sm_90"
   std::string gpu;                      ///< "NVIDIA H200"
   std::map<std::string, double> error;  ///< the largest ||a - b|| / ||b||, by output block
-  bool has_graphs = false;              ///< CUDA graphs could be captured and gave the same
+  bool has_graphs = false;              ///< CUDA graphs could be captured and had the same results
   std::string why_no_graphs;
 };
 
@@ -169,7 +169,7 @@ struct TargetDescription {
   std::string name = "any";      ///< "cpu", "cuda"; "any": all devices
   std::string gpu_architecture;  ///< of TorchInductor's program for GPUs: "sm_90"
 
-  /// In the order in which they are to be taken. All their files are in the archive.
+  /// In the order in which they are tried. All their files are in the archive.
   std::vector<ProgramDescription> programs;
   std::optional<FusedDescription> fused;
   /// Whether the results are the same bits at every call; nothing where the package does not say.
@@ -187,10 +187,10 @@ struct TargetDescription {
 /// The one whose programs run on such devices; nullptr where no target fits.
 const TargetDescription* target_for(const std::vector<TargetDescription>& targets, DeviceKind kind);
 
-/// As `--target` of `tensoa compile` takes them: "cpu,cuda".
+/// As `--target` of `tensoa compile` accepts them: "cpu,cuda".
 std::string names_of(const std::vector<TargetDescription>& targets);
 
-/// Where the results are that a package should give.
+/// The places of the expected results of a package.
 struct RecordedFiles {
   struct Case {
     std::size_t rows = 0;  ///< of input collection 0

@@ -54,7 +54,7 @@ struct PlanesOfModel {
   bool takes_any_numbers = false;
 };
 
-/// @param description with a binding @param is_served by servers, which take the dtypes that are described
+/// @param description with a binding @param is_served by servers, which accept the dtypes that are described
 PlanesOfModel planes_of(const ModelDescription& description, bool is_served);
 
 /// Rows of which each group is a separate call: of input collection c, group g is the rows from offsets[c][g] to

@@ -25,7 +25,7 @@ inline std::int64_t rows_of(const BoundBlock& block) {
 }
 
 /// The planes that a block was described to have: all that follows from the description, once.
-/// Members that take a block expect one that is as described (difference()).
+/// Members with a parameter of a block expect one that is as described (difference()).
 class PlanesOfBlock {
  public:
   explicit PlanesOfBlock(BlockDescription description);

@@ -9,12 +9,12 @@ namespace tensoa::pytorch {
 /// Registers the engines of this library with Model, on CPU and CUDA.
 ///
 /// Just in time: TorchScript files, whatever they are called. A model is a TorchScript module whose
-/// `forward` takes tensors and gives a tensor, or a tuple, named tuple, list or dict of tensors. It is
+/// `forward` accepts tensors and returns a tensor, or a tuple, named tuple, list or dict of tensors. It is
 /// set to evaluation, frozen and run without gradients. Inputs are bound without a copy where the
 /// frozen graph is proven not to write them; an input that it may write is copied, which the
 /// CopyReport counts, and the caller's memory stays as it is. TorchScript allocates its outputs, so
 /// each output block costs one reported copy. Shapes and dtypes of outputs must be those of their
-/// blocks; a block of one plain column takes [n] and [n, 1]. Tasks that a model forks run where they
+/// blocks; a block of one plain column accepts [n] and [n, 1]. Tasks that a model forks run where they
 /// are started, in the caller's thread.
 ///
 /// Just in time, too: programs of torch.export (torch.export.save), on any device, operator by operator.

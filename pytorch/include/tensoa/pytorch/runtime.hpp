@@ -25,7 +25,7 @@ struct TorchAllocator {
   /// DeviceFullError.
   std::function<void*(std::size_t bytes, Device device, void* stream)> allocate;
 
-  /// Takes back what `allocate` gave. `stream` is that of `allocate` where the memory is freed in a
+  /// Frees memory of `allocate`. `stream` is that of `allocate` where the memory is freed in a
   /// call on that queue: work that uses it may be enqueued there still, and nowhere else. Everywhere
   /// else (weights and workspaces; a block that torch recorded on a second stream; in another thread
   /// or after the call, when the stream may be gone) it is nullptr, and no work uses the memory: tensoa

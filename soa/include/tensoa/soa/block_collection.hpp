@@ -183,7 +183,7 @@ class PortableCollection<Layout, D> {
   BlockViews<Layout> views_;
 };
 
-/// Copies the rows of every block of `from` into `to`, in the order of the queue; `to` takes the sizes
+/// Copies the rows of every block of `from` into `to`, in the order of the queue; `to` gets the sizes
 /// of `from`. One copy of memory where all capacities are equal, else plane by plane.
 /// @param on a queue, of the CUDA device that takes part, if any
 /// @return bytes enqueued

@@ -175,7 +175,7 @@ constexpr Layout<ConstRow> row(const Layout<ConstColumn>& columns, std::size_t i
 
 namespace detail {
 
-/// The same columns, each as `function` gives it back.
+/// The same columns, each as `function` returns it.
 template <template <template <class> class> class Layout, template <class> class Policy,
           class Function>
 constexpr Layout<Policy> map_columns(const Layout<Policy>& columns, const Function& function) {

@@ -27,9 +27,9 @@
 ///
 /// | source | for | rows it holds |
 /// | --- | --- | --- |
-/// | `T*` | plain column, scalar | the caller's word is taken |
+/// | `T*` | plain column, scalar | not checked |
 /// | contiguous range (`std::vector`, `std::span`, `T[N]`, …) | plain column | its size |
-/// | `Planes{pointer, pitch}` | vector, matrix | the caller's word is taken |
+/// | `Planes{pointer, pitch}` | vector, matrix | not checked |
 /// | `Planes{range, pitch}` | vector, matrix | from its size |
 /// | Eigen, column-major: [n, 1]; [n, R]; [n, R * C] | plain; vector; matrix R x C | `rows()` |
 /// | CMSSW column record | that of its `columnType` | not checked |

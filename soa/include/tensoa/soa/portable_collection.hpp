@@ -217,7 +217,7 @@ std::size_t copy_rows(const Queue& queue, const PortableCollection<Layout, D>& f
 
 }  // namespace detail
 
-/// Copies the rows of `from` into `to`, in the order of the queue; `to` takes the size of `from`.
+/// Copies the rows of `from` into `to`, in the order of the queue; `to` gets the size of `from`.
 ///
 /// Collections of one capacity are copied as one block of memory, others plane by plane.
 /// @param on a queue, of the CUDA device that takes part, if any

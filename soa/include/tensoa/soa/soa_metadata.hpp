@@ -127,7 +127,7 @@ class SoAMetadata {
     append(with_offsets(std::move(block), offsets), &offsets.column);
   }
 
-  /// Adds the group of each row of a collection of `Layout`: int64 [n], as graph libraries take it
+  /// Adds the group of each row of a collection of `Layout`: int64 [n], as graph libraries expect it
   /// ("batch" in PyTorch Geometric). Rows before the first group belong to -1, rows after the last
   /// to n_groups. Offsets and errors as above.
   template <template <template <class> class> class Layout,

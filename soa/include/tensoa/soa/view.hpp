@@ -81,7 +81,7 @@ struct BasicView : Columns {
   /// The columns alone.
   constexpr const Columns& columns() const noexcept { return *this; }
 
-  /// Address, pitch, kind, dtype and device of every column: what append_block takes.
+  /// Address, pitch, kind, dtype and device of every column: the arguments of append_block.
   constexpr Records<Layout> records() const noexcept {
     return make_records<Layout, kConst>(columns(), size_, capacity_, device_, lease_);
   }

@@ -136,7 +136,7 @@ class DeviceEvent {
   /// Where `recordable` is there, the second event with the same number of rows is recorded as a CUDA graph; it and later ones are
   /// launched by one call of the driver; the first one, and those that are done again, enqueue each kernel. Nothing else
   /// runs the network on the queue: with more rows, it would replace memory that the graphs use.
-  /// @param network enqueues what fills `score`; where it is recorded, it neither waits nor takes memory. Not called for an event
+  /// @param network enqueues what fills `score`; where it is recorded, it neither waits nor allocates. Not called for an event
   /// that is launched as a graph
   /// @param recordable what `network` uses (Model::recordable), kept with the graphs; another one drops them. nullptr: nothing is
   /// recorded, as on a CPU

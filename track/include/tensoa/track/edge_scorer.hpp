@@ -14,8 +14,8 @@
 namespace tensoa::track {
 
 /// The blocks of an edge-classifying network: `x`, `edge_index`, and `edge_attr` where it
-/// takes edge columns; see EdgeScorer.
-/// @param scores the edges whose column `score` takes the answer; may be those of `edges`
+/// has edge columns; see EdgeScorer.
+/// @param scores the edges whose column `score` gets the answer; may be those of `edges`
 ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
                                                  ConstView<Edge> edges, View<Edge> scores);
 
@@ -33,9 +33,9 @@ struct HitNetwork {
 
 /// Runs an edge-classifying network on the columns of hits and edges, where they lie.
 ///
-/// The network takes `x` [n_hits, 3] float32 (r_scaled, phi_scaled, z_scaled), `edge_index` [2,
+/// The network reads `x` [n_hits, 3] float32 (r_scaled, phi_scaled, z_scaled), `edge_index` [2,
 /// n_edges] int64 (source, target), and, where it has a third argument, `edge_attr` [n_edges, 4]
-/// float32 (dr, dphi, dz, dR). It gives one score in [0, 1] for each edge, float32 [n_edges] or
+/// float32 (dr, dphi, dz, dR). It returns one score in [0, 1] for each edge, float32 [n_edges] or
 /// [n_edges, 1], which lands in the column `score`.
 ///
 /// On a CUDA queue the columns go up once and the scores come down once.
@@ -44,17 +44,17 @@ class EdgeScorer {
  public:
   /// Warms the model up on the queue (Model::warm_up) and runs it on an event of four hits, so that
   /// a model that does not fit is found before real events come.
-  /// @throws LoadError when the model does not take the arguments above, fails on them or gives
+  /// @throws LoadError when the model does not accept the arguments above, fails on them or returns
   /// another answer; DeviceError
   EdgeScorer(Model<> model, const Queue& queue);
 
   /// Fills `edges.score`; waits for the queue. An event without edges runs nothing.
   /// @throws BindingError when the model's answer is of another shape or dtype; EngineError when it
-  /// fails or gives a score outside [0, 1]
+  /// fails or returns a score outside [0, 1]
   events::ScoreReport score(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);
 
   /// Enqueues the network on columns that lie on the queue's device already, as a DeviceEvent has
-  /// them; nothing is moved, nothing waits. What it gives is not looked at: require_scores().
+  /// them; nothing is moved, nothing waits. The scores are not checked: require_scores().
   /// @param edges not empty
   /// @throws BindingError, EngineError as score()
   CopyReport enqueue(const PortableCollection<Hit>& hits, PortableCollection<Edge>& edges);

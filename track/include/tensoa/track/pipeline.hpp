@@ -79,7 +79,7 @@ class TrackPipeline {
   /// @throws LoadError, DeviceError as EdgeScorer
   TrackPipeline(const Model<>& model, const Queue& queue, const PipelineOptions& options = {});
 
-  /// Reads the event and runs all stages. An event without hits gives an empty answer.
+  /// Reads the event and runs all stages. An event without hits has an empty answer.
   /// @throws InputError for a file that cannot be used, and for hits without a single candidate
   /// edge: their coordinates are hardly those of tracks in mm; BindingError, EngineError,
   /// DeviceError as EdgeScorer
@@ -96,7 +96,7 @@ class TrackPipeline {
   ///     while (pipeline.step()) co_await sched::done(pipeline.queue());
   ///     const ProcessedEvent done = pipeline.take();
   ///
-  /// begin() gives up an event that was not finished. @throws as process()
+  /// begin() drops an event that was not finished. @throws as process()
   void begin(Event event);
   bool step();
   /// The event, after a step() that returned false. @throws ConfigError before

@@ -43,7 +43,7 @@ class PerQueue {
   /// The object of one call, given back at the end.
   class Loan {
    public:
-    /// @param make gives a std::unique_ptr<T> where no object is there for the queue
+    /// @param make returns a std::unique_ptr<T> where no object is there for the queue
     template <class Make>
     Loan(PerQueue& pool, const Queue& queue, const Make& make)
         : entry_(pool.take(queue.native_handle(), make)) {}
