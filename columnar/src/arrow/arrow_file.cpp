@@ -13,17 +13,22 @@ namespace {
 
 constexpr const char* kDamaged = "is not an Arrow file, or is damaged or truncated";
 
+using File = std::shared_ptr<arrow::io::RandomAccessFile>;
+
 /// Reads record batch `number`; nullptr at the end.
 using ReadBatch = std::function<arrow::Result<std::shared_ptr<arrow::RecordBatch>>(int number)>;
 
+/// How many rows record batch `number` has, which could not be read.
+using CountRows = std::function<arrow::Result<std::int64_t>(int number)>;
+
 class Batches final : public TableParts {
  public:
-  /// @param goes_on whether batches can be read after one that could not
-  Batches(Path path, ReadBatch read, bool goes_on, std::vector<NestedColumn> columns,
+  /// @param count without it, or where it fails, a batch that cannot be read is the last: nothing says which number the next row has
+  Batches(Path path, ReadBatch read, CountRows count, std::vector<NestedColumn> columns,
           std::size_t rows_per_chunk)
       : path_(std::move(path)),
         read_(std::move(read)),
-        goes_on_(goes_on),
+        count_(std::move(count)),
         columns_(std::move(columns)),
         rows_per_chunk_(rows_per_chunk) {}
 
@@ -41,15 +46,18 @@ class Batches final : public TableParts {
       return std::make_unique<ReadyPart>(
           chunk_of(path_, first_row, select(*batch, columns_, *path_)), rows_per_chunk_);
     } catch (const InputError& error) {
-      is_at_end_ = !goes_on_;
-      return std::make_unique<LostPart>(first_row_, error.what());
+      const std::uint64_t first_row = first_row_;
+      const auto rows = count_ ? count_(number) : arrow::Status::NotImplemented("");
+      is_at_end_ = !rows.ok();
+      if (rows.ok()) first_row_ += static_cast<std::uint64_t>(*rows);
+      return std::make_unique<LostPart>(first_row, error.what());
     }
   }
 
  private:
   Path path_;
   ReadBatch read_;
-  bool goes_on_;
+  CountRows count_;
   std::vector<NestedColumn> columns_;
   std::size_t rows_per_chunk_;
   int number_ = 0;
@@ -63,13 +71,33 @@ arrow::ipc::IpcReadOptions in_this_thread() {
   return options;
 }
 
+/// How many rows a record batch has whose columns cannot be read: of the messages of a file, which lie one after the other, no
+/// column is read.
+arrow::Result<std::int64_t> rows_of(const File& file, int number) {
+  constexpr std::int64_t kBegin = 8;  // after the name of the format
+  ARROW_ASSIGN_OR_RAISE(const std::int64_t size, file->GetSize());
+  ARROW_ASSIGN_OR_RAISE(const auto messages,
+                        arrow::io::RandomAccessFile::GetStream(file, kBegin, size - kBegin));
+  for (int next = 0; true;) {
+    ARROW_ASSIGN_OR_RAISE(const auto message, arrow::ipc::ReadMessage(messages.get()));
+    if (message == nullptr) return arrow::Status::Invalid("there is no such record batch");
+    if (message->type() != arrow::ipc::MessageType::RECORD_BATCH || next++ < number) continue;
+    ARROW_ASSIGN_OR_RAISE(const auto batch, arrow::ipc::ReadRecordBatch(*message, arrow::schema({}),
+                                                                        nullptr, in_this_thread()));
+    if (batch->num_rows() < 0) return arrow::Status::Invalid("a negative number of rows");
+    return batch->num_rows();
+  }
+}
+
 /// Batches lie where the mapped file is.
 class FileFormat final : public ArrowFormat {
  public:
   using Reader = std::shared_ptr<arrow::ipc::RecordBatchFileReader>;
 
-  FileFormat(const Path& path, Reader reader)
-      : ArrowFormat(path, reader->schema(), std::nullopt), reader_(std::move(reader)) {}
+  FileFormat(const Path& path, File file, Reader reader)
+      : ArrowFormat(path, reader->schema(), std::nullopt),
+        file_(std::move(file)),
+        reader_(std::move(reader)) {}
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
     const ReadBatch read = [reader = reader_](int number) {
@@ -77,11 +105,13 @@ class FileFormat final : public ArrowFormat {
                  ? reader->ReadRecordBatch(number)
                  : arrow::Result<std::shared_ptr<arrow::RecordBatch>>(nullptr);
     };
+    const CountRows count = [file = file_](int number) { return rows_of(file, number); };
     return std::make_unique<Batches>(
-        name, read, true, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
+        name, read, count, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
   }
 
  private:
+  File file_;
   Reader reader_;
 };
 
@@ -98,7 +128,7 @@ class StreamFormat final : public ArrowFormat {
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
     const ReadBatch read = [reader = open_stream(*name)](int) { return reader->Next(); };
     return std::make_unique<Batches>(
-        name, read, false, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
+        name, read, nullptr, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
   }
 };
 
@@ -106,16 +136,15 @@ class StreamFormat final : public ArrowFormat {
 
 std::unique_ptr<TableFile::Format> open_arrow(Path path) {
   constexpr std::string_view kMagic = "ARROW1";
-  const std::shared_ptr<arrow::io::RandomAccessFile> file =
-      require(arrow::io::MemoryMappedFile::Open(*path, arrow::io::FileMode::READ), *path,
-              "cannot be opened");
+  const File file = require(arrow::io::MemoryMappedFile::Open(*path, arrow::io::FileMode::READ),
+                            *path, "cannot be opened");
   const auto begin =
       require(file->ReadAt(0, static_cast<std::int64_t>(kMagic.size())), *path, "cannot be read");
   if (static_cast<std::string_view>(*begin) != kMagic) {
     return std::make_unique<StreamFormat>(path, open_stream(*path)->schema(), std::nullopt);
   }
   return std::make_unique<FileFormat>(
-      path,
+      path, file,
       require(arrow::ipc::RecordBatchFileReader::Open(file, in_this_thread()), *path, kDamaged));
 }
 
