@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <type_traits>
 
 #include "../support/temporary_folder.hpp"
 #include "tables.hpp"
@@ -220,6 +221,163 @@ TEST_F(TableChunkTest, ValidityIsThatOfTheRowsOfASlice) {
   EXPECT_THAT(all.validity(0), ElementsAre(1, 0, 1));
   EXPECT_THAT(all.slice(1, 2).validity(0), ElementsAre(0, 1));
   EXPECT_THAT(all.slice(2, 1).validity(0), ElementsAre());
+}
+
+/// [[0, 1], [2, 3], [4, 5], [6, 7]] in each type of lists.
+arrow::ArrayVector lists_of_every_type(const std::shared_ptr<arrow::Array>& elements) {
+  const auto field = arrow::field("item", elements->type());
+  const auto small = test::array<arrow::Int32Builder>(std::vector<std::int32_t>{0, 2, 4, 6, 8});
+  const auto large = test::array<arrow::Int64Builder>(std::vector<std::int64_t>{0, 2, 4, 6, 8});
+  return {arrow::ListArray::FromArrays(*small, *elements).ValueOrDie(),
+          arrow::LargeListArray::FromArrays(*large, *elements).ValueOrDie(),
+          arrow::FixedSizeListArray::FromArrays(elements, 2).ValueOrDie()};
+}
+
+TEST_F(TableChunkTest, ListsOfEveryTypeAreTheSame) {
+  for (const auto& lists : lists_of_every_type(test::counted(8))) {
+    SCOPED_TRACE(lists->type()->ToString());
+    const TableChunk all = chunk({{"x", lists}});
+    EXPECT_THAT(all.lengths(0), ElementsAre(2, 2, 2, 2));
+    const TableChunk some = all.slice(1, 3).filter(std::vector<std::uint8_t>{1, 0, 1});
+    for (const DType dtype : {DType::kF32, DType::kF64}) {
+      const ListNumbers read = some.lists(0, dtype, {}, memory_);
+      EXPECT_THAT(read.offsets, ElementsAre(0, 2, 4));
+      const auto* floats = reinterpret_cast<const float*>(read.numbers);
+      const auto* doubles = reinterpret_cast<const double*>(read.numbers);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const double expected = i < 2 ? 2.0 + static_cast<double>(i) : 4.0 + static_cast<double>(i);
+        EXPECT_EQ(dtype == DType::kF32 ? double{floats[i]} : doubles[i], expected);
+      }
+    }
+    const std::vector<TableChunk> parts{all.slice(3, 1), all.slice(0, 1)};
+    const ListNumbers joined = TableChunk::concatenate(parts).lists(0, DType::kF32, {}, memory_);
+    EXPECT_EQ(*reinterpret_cast<const float*>(joined.numbers), 6.0F);
+    EXPECT_THAT([&] { all.numbers(0, DType::kF32, {}, memory_); },
+                ThrowsMessage<InputError>(
+                    HasSubstr("row 0: column x is " + lists->type()->ToString() + ", expected")));
+  }
+}
+
+TEST_F(TableChunkTest, ListsOfADictionaryAreItsValues) {
+  const auto places =
+      test::array<arrow::Int8Builder>(std::vector<std::int8_t>{0, 1, 1, 0, 1, 1, 0, 0},
+                                      {true, true, true, true, true, false, true, true});
+  const auto elements =
+      arrow::DictionaryArray::FromArrays(places, test::floats({5, 6})).ValueOrDie();
+  for (const auto& lists : lists_of_every_type(elements)) {
+    SCOPED_TRACE(lists->type()->ToString());
+    const TableChunk all = chunk({{"x", lists}});
+    const ListNumbers some = all.slice(1, 1).lists(0, DType::kF32, {}, memory_);
+    EXPECT_EQ(reinterpret_cast<const float*>(some.numbers)[0], 6.0F);
+    EXPECT_EQ(reinterpret_cast<const float*>(some.numbers)[1], 5.0F);
+    const auto faults = all.faults(0, DType::kF32, {});
+    ASSERT_EQ(faults.size(), 1U);
+    EXPECT_EQ(faults[0].row, 2U);
+    EXPECT_THAT([&] { all.lists(0, DType::kF32, {}, memory_); },
+                ThrowsMessage<InputError>(HasSubstr("row 2: column x is null")));
+    const ListNumbers filled = all.lists(0, DType::kF32, {.null_value = -1}, memory_);
+    EXPECT_EQ(reinterpret_cast<const float*>(filled.numbers)[5], -1.0F);
+  }
+}
+
+TEST_F(TableChunkTest, FixedSizeListsThatAreNullAreFaultsOfTheirRows) {
+  const auto validity = arrow::AllocateEmptyBitmap(4).ValueOrDie();
+  validity->mutable_data()[0] = 0b1011;
+  const auto lists = std::make_shared<arrow::FixedSizeListArray>(
+      arrow::fixed_size_list(arrow::float32(), 2), 4, test::counted(8), validity);
+  const TableChunk all = chunk({{"x", lists}});
+  EXPECT_THAT(all.lengths(0), ElementsAre(2, 2, 0, 2));
+  EXPECT_THAT([&] { all.lists(0, DType::kF32, {.null_value = 0}, memory_); },
+              ThrowsMessage<InputError>(HasSubstr("row 2: column x is null")));
+  const ListNumbers rest = all.slice(3, 1).lists(0, DType::kF32, {}, memory_);
+  EXPECT_EQ(reinterpret_cast<const float*>(rest.numbers)[0], 6.0F);
+}
+
+TEST_F(TableChunkTest, ListsAreReadOfColumnsOfListsOnly) {
+  for (const std::vector<bool>& valid : {std::vector<bool>{}, std::vector<bool>{true, false}}) {
+    const TableChunk all = chunk({{"x", test::floats({1, 2}, valid)}});
+    for (const NumberRules& rules : {NumberRules{}, NumberRules{.null_value = 0}}) {
+      EXPECT_THAT([&] { all.lists(0, DType::kF32, rules, memory_); },
+                  ThrowsMessage<InputError>(HasSubstr("column x is float, expected lists")));
+    }
+    EXPECT_THAT([&] { all.lengths(0); }, ThrowsMessage<InputError>(HasSubstr("expected lists")));
+  }
+}
+
+TEST_F(TableChunkTest, ListsOfListsMapsAndTextAreNamedNotRead) {
+  const auto inner = lists_of_every_type(test::counted(8)).front();
+  const auto offsets = test::array<arrow::Int32Builder>(std::vector<std::int32_t>{0, 4});
+  arrow::StringBuilder builder;
+  ASSERT_TRUE(builder.Append("1").ok());
+  const auto text = builder.Finish().ValueOrDie();
+  const auto maps =
+      arrow::MapArray::FromArrays(test::array<arrow::Int32Builder>(std::vector<std::int32_t>{0, 1}),
+                                  text, test::floats({1}))
+          .ValueOrDie();
+  const TableChunk all =
+      chunk({{"deep", arrow::ListArray::FromArrays(*offsets, *inner).ValueOrDie()},
+             {"text", text},
+             {"map", maps},
+             {"none", std::make_shared<arrow::NullArray>(1)}});
+  EXPECT_THAT([&] { all.lists(0, DType::kF32, {}, memory_); },
+              ThrowsMessage<InputError>(HasSubstr("column deep is list<")));
+  const char* const types[] = {"column deep is list<", "column text is string",
+                               "column map is map<", "column none is null"};
+  for (std::size_t column = 0; column < 4; ++column) {
+    EXPECT_THAT([&] { all.numbers(column, DType::kF32, kRounds, memory_); },
+                ThrowsMessage<InputError>(HasSubstr(types[column])));
+    EXPECT_THAT([&] { all.faults(column, DType::kI64, kRounds); },
+                ThrowsMessage<InputError>(HasSubstr(types[column])));
+  }
+}
+
+TEST_F(TableChunkTest, DecimalsOfAllWidthsAndScalesAreTheirValues) {
+  const auto check = [&]<class Builder, class Decimal>(
+                         const std::shared_ptr<arrow::DataType>& type, std::type_identity<Builder>,
+                         std::type_identity<Decimal>, std::vector<std::int64_t> digits,
+                         std::vector<double> expected) {
+    Builder builder(type);
+    for (const std::int64_t digit : digits) ASSERT_TRUE(builder.Append(Decimal(digit)).ok());
+    const TableChunk all = chunk({{"x", builder.Finish().ValueOrDie()}});
+    EXPECT_THAT(numbers<double>(all, DType::kF64, kRounds), testing::ElementsAreArray(expected))
+        << type->ToString();
+  };
+  check(arrow::decimal32(5, 2), std::type_identity<arrow::Decimal32Builder>{},
+        std::type_identity<arrow::Decimal32>{}, {12345, -1, 0}, {123.45, -0.01, 0});
+  check(arrow::decimal64(15, 0), std::type_identity<arrow::Decimal64Builder>{},
+        std::type_identity<arrow::Decimal64>{}, {123456789012345, -7}, {123456789012345, -7});
+  check(arrow::decimal256(50, 3), std::type_identity<arrow::Decimal256Builder>{},
+        std::type_identity<arrow::Decimal256>{}, {1500, -2500}, {1.5, -2.5});
+  check(arrow::decimal128(5, -2), std::type_identity<arrow::Decimal128Builder>{},
+        std::type_identity<arrow::Decimal128>{}, {3, -4}, {300, -400});
+}
+
+TEST_F(TableChunkTest, DecimalsBeyond64BitsAreOutOfEveryRangeOfIntegers) {
+  arrow::Decimal128Builder builder(arrow::decimal128(38, 0));
+  for (const char* text : {"9223372036854775807", "9223372036854775808", "-9223372036854775808",
+                           "99999999999999999999999999999999999999"}) {
+    ASSERT_TRUE(builder.Append(arrow::Decimal128::FromString(text).ValueOrDie()).ok());
+  }
+  const TableChunk all = chunk({{"n", builder.Finish().ValueOrDie()}});
+  for (const NumberRules& rules : {NumberRules{}, kRounds}) {
+    const auto faults = all.faults(0, DType::kI64, rules);
+    ASSERT_EQ(faults.size(), 2U);
+    EXPECT_EQ(faults[0].row, 1U);
+    EXPECT_EQ(faults[0].kind, FaultKind::kOutOfRange);
+    EXPECT_EQ(faults[1].row, 3U);
+  }
+  EXPECT_THAT(numbers<std::int64_t>(all.filter(std::vector<std::uint8_t>{1, 0, 1, 0}), DType::kI64),
+              ElementsAre(std::numeric_limits<std::int64_t>::max(),
+                          std::numeric_limits<std::int64_t>::min()));
+}
+
+TEST_F(TableChunkTest, AFilterOfAnotherLengthIsAnError) {
+  const TableChunk all = chunk({{"x", test::counted(3)}});
+  EXPECT_THAT(
+      [&] {
+        all.filter(std::vector<std::uint8_t>{1, 1});
+      },
+      ThrowsMessage<InputError>(HasSubstr("cannot be filtered")));
 }
 
 TEST_F(TableChunkTest, ListsAreNumbersAndOffsets) {

@@ -80,6 +80,150 @@ TEST_F(TableFileTest, FilesWithoutRowsHaveColumns) {
               SizeIs(0));
 }
 
+TEST_F(TableFileTest, PartsWithoutRowsAreNoGapsInTheNumbersOfRows) {
+  const auto all = test::table({{"x", test::counted(6)}});
+  const auto none = all->Slice(0, 0);
+  const std::vector<std::shared_ptr<arrow::Table>> parts{none, all->Slice(0, 2), none,
+                                                         none, all->Slice(2, 4), none};
+  {
+    const auto stream = arrow::io::FileOutputStream::Open(path("a.parquet").string()).ValueOrDie();
+    const auto writer =
+        parquet::arrow::FileWriter::Open(*all->schema(), arrow::default_memory_pool(), stream)
+            .ValueOrDie();
+    for (const auto& part : parts) ASSERT_TRUE(writer->WriteTable(*part, 10).ok());
+    ASSERT_TRUE(writer->Close().ok());
+  }
+  for (const char* name : {"a.arrow", "a.ipc"}) {
+    const auto stream = arrow::io::FileOutputStream::Open(path(name).string()).ValueOrDie();
+    const auto writer = name == std::string("a.ipc")
+                            ? arrow::ipc::MakeStreamWriter(stream, all->schema()).ValueOrDie()
+                            : arrow::ipc::MakeFileWriter(stream, all->schema()).ValueOrDie();
+    for (const auto& part : parts) {
+      ASSERT_TRUE(writer->WriteRecordBatch(*part->CombineChunksToBatch().ValueOrDie()).ok());
+    }
+    ASSERT_TRUE(writer->Close().ok() && stream->Close().ok());
+  }
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    const TableFile file(path(name));
+    EXPECT_EQ(test::read(file, "x").numbers, counted(6)) << name;
+    std::vector<std::uint64_t> first_rows;
+    const auto read = file.read({.columns = {"x"}});
+    std::size_t empty = 0;
+    while (const auto part = read->next()) {
+      const auto chunk = part->next();
+      if (chunk)
+        first_rows.push_back(chunk->first_row());
+      else
+        ++empty;
+      EXPECT_FALSE(part->next());
+    }
+    EXPECT_THAT(first_rows, ElementsAre(0, 2)) << name;
+    EXPECT_EQ(empty, 4U) << name;
+  }
+}
+
+TEST_F(TableFileTest, ColumnsAreReadInTheOrderThatIsAskedForAlsoTwice) {
+  test::write_text(path("a.csv"), "x,y,z\n0,5,8\n1,6,9\n");
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    test::write(path(name),
+                {{"x", test::counted(2)}, {"y", test::floats({5, 6})}, {"z", test::floats({8, 9})}},
+                7);
+  }
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc", "a.csv"}) {
+    const ReadOptions options{.columns = {"z", "x", "z"},
+                              .text_types = {{"x", DType::kF32}, {"z", DType::kF32}}};
+    const TableFile file(path(name));
+    EXPECT_EQ(file.empty_chunk(options).columns(), 3U);
+    const auto part = file.read(options)->next();
+    const TableChunk chunk = part->next().value();
+    ASSERT_EQ(chunk.columns(), 3U) << name;
+    NumberMemory memory;
+    const float expected[] = {9, 1, 9};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto* numbers =
+          reinterpret_cast<const float*>(chunk.numbers(i, DType::kF32, {}, memory));
+      EXPECT_EQ(numbers[1], expected[i]) << name << i;
+    }
+  }
+}
+
+TEST_F(TableFileTest, RowsAreCountedWithoutColumnsToo) {
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    const TableFile file(test::write(path(name), {{"x", test::counted(10)}}, 7));
+    const auto parts = file.read({.columns = {}, .rows_per_chunk = 4});
+    std::vector<std::size_t> rows;
+    while (const auto part = parts->next()) {
+      while (const auto chunk = part->next()) rows.push_back(chunk->rows());
+    }
+    EXPECT_THAT(rows, ElementsAre(4, 3, 3)) << name;
+  }
+}
+
+TEST_F(TableFileTest, BatchesHaveDictionariesThatDiffer) {
+  const auto batch = [](std::vector<float> values) {
+    const auto places = test::array<arrow::Int8Builder>(std::vector<std::int8_t>{1, 0, 1});
+    const auto numbers =
+        arrow::DictionaryArray::FromArrays(places, test::floats(std::move(values))).ValueOrDie();
+    return test::table({{"x", numbers}})->CombineChunksToBatch().ValueOrDie();
+  };
+  const auto first = batch({5, 6});
+  const auto stream = arrow::io::FileOutputStream::Open(path("a.ipc").string()).ValueOrDie();
+  const auto writer = arrow::ipc::MakeStreamWriter(stream, first->schema()).ValueOrDie();
+  ASSERT_TRUE(writer->WriteRecordBatch(*first).ok() &&
+              writer->WriteRecordBatch(*batch({7, 8})).ok() && writer->Close().ok() &&
+              stream->Close().ok());
+  const TableFile file(path("a.ipc"));
+  EXPECT_EQ(file.columns().front().numbers, NumberType::kF32);
+  EXPECT_THAT(test::read(file, "x").numbers, ElementsAre(6, 5, 6, 8, 7, 8));
+  std::vector<TableChunk> chunks;
+  const auto parts = file.read({.columns = {"x"}});
+  while (const auto part = parts->next()) chunks.push_back(part->next().value());
+  NumberMemory memory;
+  const auto* numbers = reinterpret_cast<const float*>(
+      TableChunk::concatenate(chunks).numbers(0, DType::kF32, {}, memory));
+  EXPECT_THAT(std::vector(numbers, numbers + 6), ElementsAre(6, 5, 6, 8, 7, 8));
+}
+
+TEST_F(TableFileTest, FieldsOfStructsInListsOfEveryTypeAreLists) {
+  const auto structs = arrow::StructArray::Make({test::counted(4), test::floats({5, 6, 7, 8})},
+                                                std::vector<std::string>{"pt", "eta"})
+                           .ValueOrDie();
+  const auto small = test::array<arrow::Int32Builder>(std::vector<std::int32_t>{0, 2, 4});
+  const auto large = test::array<arrow::Int64Builder>(std::vector<std::int64_t>{0, 2, 4});
+  const test::Columns columns{
+      {"small", arrow::ListArray::FromArrays(*small, *structs).ValueOrDie()},
+      {"large", arrow::LargeListArray::FromArrays(*large, *structs).ValueOrDie()},
+      {"fixed", arrow::FixedSizeListArray::FromArrays(structs, 2).ValueOrDie()}};
+  for (const char* name : {"a.parquet", "a.arrow", "a.ipc"}) {
+    const TableFile file(test::write(path(name), columns, 2));
+    for (const auto& [column, array] : columns) {
+      const TableChunk rows = test::only_chunk(file, {column + ".eta"}).slice(1, 1);
+      NumberMemory memory;
+      const ListNumbers lists = rows.lists(0, DType::kF32, {}, memory);
+      EXPECT_THAT(lists.offsets, ElementsAre(0, 2)) << name << column;
+      const auto* numbers = reinterpret_cast<const float*>(lists.numbers);
+      EXPECT_THAT(std::vector(numbers, numbers + 2), ElementsAre(7, 8)) << name << column;
+    }
+  }
+}
+
+TEST_F(TableFileTest, TextOfALaterBlockThatIsNoNumberEndsTheFile) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 400'000; ++i) text += std::to_string(i % 1'000) + ",1\n";
+  const TableFile file(test::write_text(path("a.csv"), text + "one,1\n"));
+  const test::Read all = test::read(file, "x", 1'000);
+  ASSERT_THAT(all.lost, ElementsAre(AllOf(HasSubstr("a.csv: after row "), HasSubstr("'one'"))));
+  EXPECT_GE(all.numbers.size(), 100'000U);
+  EXPECT_THAT(all.lost[0], HasSubstr("after row " + std::to_string(all.numbers.size()) + ':'));
+}
+
+TEST_F(TableFileTest, WholeNumbersOfTextThatTheTypeDoesNotHoldAreAnError) {
+  const TableFile file(test::write_text(path("a.csv"), "x\n1\n128\n"));
+  const auto part = file.read({.columns = {"x"}, .text_types = {{"x", DType::kI8}}})->next();
+  EXPECT_THAT([&] { part->next(); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("a.csv"), HasSubstr("'128'"))));
+}
+
 TEST_F(TableFileTest, WhatCannotBeOpenedIsAnError) {
   const auto opened = [&](const std::string& name) { return [=, this] { TableFile{path(name)}; }; };
   EXPECT_THAT(opened("none.parquet"),

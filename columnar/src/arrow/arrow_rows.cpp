@@ -135,8 +135,8 @@ ListNumbers ArrowRows::lists(std::size_t column, DType dtype, const NumberRules&
                              NumberMemory& memory) const {
   const auto array = array_at(*this, column);
   if (array->length() == 0) return {nullptr, {0}};
-  if (array->null_count() > 0) fail_at_first(column, dtype, rules);
   Elements all = elements_at(*array, *this, column);
+  if (array->null_count() > 0) fail_at_first(column, dtype, rules);
   const Conversion how = require_conversion(*all.numbers, dtype, rules, *this, column);
   const std::byte* numbers = numbers_of(all.numbers, dtype, how, rules, memory);
   if (numbers == nullptr) fail_at_first(column, dtype, rules);

@@ -94,9 +94,9 @@ bool fits(const From& value, bool rounds) {
     return (rounds || is_kept) && whole >= kFirst && whole < kEnd;
   } else if constexpr (std::integral<From>) {
     if constexpr (std::same_as<To, Float16>) {
-      if (rounds) return is_finite(converted<To>(value));
-      constexpr int kMost = 2048;
-      return std::cmp_less_equal(value, kMost) && std::cmp_greater_equal(value, -kMost);
+      // What is finite there is below 2^24, and exactly a float.
+      const To other = converted<To>(value);
+      return is_finite(other) && (rounds || other.ToFloat() == static_cast<float>(value));
     } else {
       if (rounds) return true;
       // 2^digits of From is a To, and one more than the largest From.
