@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "columns.hpp"
 #include "tensoa/core/error.hpp"
 
 namespace tensoa::merge {
@@ -32,11 +33,6 @@ PortableCollection<Cluster> clusters_of(const std::vector<std::int64_t>& fragmen
     v.particle_id[i] = static_cast<std::int64_t>(i % 2) + 1;
   }
   return clusters;
-}
-
-template <class Column>
-std::vector<std::int64_t> list(const Column& column, std::size_t n) {
-  return {column.data(), column.data() + n};
 }
 
 TEST(MakeEvent, SortsClustersByFragmentWithThoseOfNoneLast) {
