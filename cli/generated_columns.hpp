@@ -38,7 +38,7 @@ class GeneratedColumns {
 
   const Binding& binding() const noexcept { return binding_; }
 
-  /// What is in output block `i` now, plane after plane. Waits for the queue.
+  /// The content of output block `i` now, plane after plane. Waits for the queue.
   std::vector<double> output(std::size_t i) const;
 
   /// The block of which something changed though it must not: an input, or what lies before, between

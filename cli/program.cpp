@@ -40,7 +40,7 @@ std::string in_a_call(const CLI::Option& option) {
   return "--" + option.get_single_name() + ' ' + value;
 }
 
-/// What is wrong with an argument that a command does not take.
+/// The message about an argument that a command does not accept.
 /// @param call how the command is called: "tensoa track"
 std::string unexpected(const std::string& call, const CLI::App& command,
                        const std::string& argument) {

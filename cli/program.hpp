@@ -11,7 +11,7 @@
 
 namespace tensoa::cli {
 
-/// What a subcommand does once its arguments are read; the result is the program's exit status.
+/// The function of a subcommand, called once its arguments are read; the result is the program's exit status.
 using Action = std::function<int()>;
 
 /// Exit status: 0 success, 2 bad input or use, 1 anything else.
@@ -34,7 +34,7 @@ int run(int argc, char** argv, const Program& program);
 /// A check of an option that takes a number: it lies between two others. Not CLI::Range: a NaN is in each of them.
 CLI::Validator number_between(double least, double most);
 
-/// What the path "-" stands for.
+/// The meaning of the path "-".
 inline const std::string kStdout = "/dev/stdout";
 
 /// Adds an option that takes the path of something to write, or "-".

@@ -29,7 +29,7 @@ void add_top_command(CLI::App& program, Action& action);
 void add_compile_command(CLI::App& program, Action& action);
 void add_describe_command(CLI::App& program, Action& action);
 
-/// What a model may be, for help texts.
+/// The kinds of models, for help texts.
 inline const std::string kModel =
     "A package or program of torch.export (both .pt2), TorchScript file (.pt), tree file (XGBoost, "
     "LightGBM), ONNX file or the URL of a model on servers";

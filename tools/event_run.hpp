@@ -39,7 +39,7 @@
 
 namespace tensoa::tools {
 
-/// What a command that runs events through a network is given.
+/// The options of a command that runs events through a network.
 struct EventCall {
   std::vector<std::string> inputs;
   std::string model;
@@ -110,7 +110,7 @@ class EventRun {
     sources_ = app_.find_events(call.inputs);
     if (!call.resume.empty()) resume();
     for (const Device device : devices_) totals_.devices.push_back({.device = device});
-    // What cannot be written is found before the work is done.
+    // An output that cannot be written is found before the work is done.
     if (!call.output.empty()) app_.open_output(call.output);
     if (!call.report.empty()) report_.emplace(call.report);
     if (!call.json.empty()) json_.emplace(call.json);

@@ -13,7 +13,7 @@
 
 namespace tensoa::tools {
 
-/// What both parts of a run must have in common, so that their outputs fit each other.
+/// The facts that both parts of a run must share, so that their outputs fit each other.
 struct RunIdentity {
   std::string model;  ///< identity_of_model()
   std::string graph;  ///< SHA-256 of the graph rules; empty: those that are built in

@@ -13,7 +13,7 @@
 #include "tensoa/events/run_figures.hpp"
 #include "tensoa/sched/module_graph.hpp"
 
-// What the commands that run events through a network say at the end.
+// The summary of commands that run events through a network.
 
 namespace tensoa::tools {
 
@@ -45,7 +45,7 @@ struct RunSummary {
   LatencyHistogram latency;
   nlohmann::json servers = nlohmann::json::array();  ///< of the model, see ServiceRun::figures()
 
-  /// What the scheduler counted.
+  /// Stores the counts of the scheduler.
   void take(const sched::RunTotals& totals);
 };
 
@@ -58,7 +58,7 @@ nlohmann::json to_json(const EventFigures& figures, const RunSummary& run,
 std::string stage_table(const EventFigures& figures, const RunSummary& run, std::size_t edges,
                         const std::string& last = "");
 
-/// What was copied and moved, how many events were done again, and how many failed.
+/// The bytes that were copied and moved, and the numbers of events that were done again and that failed.
 std::string moved_lines(const EventFigures& figures);
 std::string again_line(const EventFigures& figures);
 std::string failed_line(const RunSummary& run);

@@ -18,7 +18,7 @@ struct RuntimeCall {
   std::string binding;  ///< file; empty: the package's own, or that of an edge scorer
 };
 
-/// What a model took, loaded and run in this process.
+/// Memory and time of a model, loaded and run in this process.
 struct RuntimeFigures {
   Device device;
   std::string inputs;  ///< "1000 rows"

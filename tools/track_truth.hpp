@@ -24,7 +24,7 @@ namespace tensoa::tools {
 /// - `unlisted`: particles with at least 3 hits that the particle table of their event lacks
 /// - `notes`: sentences on what is null, and on what does not count
 ///
-/// What is not known is null: `primary`, categories with a cut on pT and the bins without a particle
+/// Unknown values are null: `primary`, categories with a cut on pT and the bins without a particle
 /// table; from `with_edges` on without candidate edges; a ratio without a denominator.
 nlohmann::json to_json(const track::TrackCounts& counts);
 

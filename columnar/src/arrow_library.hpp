@@ -19,7 +19,7 @@
 #include "tensoa/columnar/table_writer.hpp"
 #include "tensoa/columnar/text_table.hpp"
 
-// What libtensoa_arrow.so does: all that needs Arrow, loaded with the first file that is read or written. Loading Arrow takes 10 ms and
+// libtensoa_arrow.so: all that needs Arrow, loaded with the first file that is read or written. Loading Arrow takes 10 ms and
 // 30 MB, and a program that reads no files runs where it is not installed.
 
 namespace tensoa::columnar {
@@ -59,7 +59,7 @@ class detail::ChunkRows {
   std::uint64_t first_row_;
 };
 
-/// What TableFile needs of a format.
+/// The functions of a format that TableFile needs.
 class TableFile::Format {
  public:
   Format(Path path, std::vector<FileColumn> all, std::optional<std::uint64_t> count)
@@ -82,7 +82,7 @@ struct WrittenFile {
   std::filesystem::path temporary;
 };
 
-/// What EncodedRows needs.
+/// The functions that EncodedRows needs.
 class RowsApart {
  public:
   virtual ~RowsApart() = default;
@@ -90,7 +90,7 @@ class RowsApart {
                       const TableChunk* copied) = 0;
 };
 
-/// What TableWriter needs: an open file.
+/// The functions that TableWriter needs: an open file.
 class WrittenTable {
  public:
   virtual ~WrittenTable() = default;

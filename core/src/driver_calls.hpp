@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What implementations of device_ops.hpp tell tensoa/core/driver_calls.hpp. Pairs may be nested: the outermost counts.
+// Notifications of implementations of device_ops.hpp to tensoa/core/driver_calls.hpp. Pairs may be nested: the outermost counts.
 
 namespace tensoa::detail {
 

@@ -74,7 +74,7 @@ void forget_unfinished(int place) {
 
 constexpr int kLongestChain = 40;  // of links, as the kernel's
 
-/// What the link `path` points to in the end, whether that is there or not; other paths as they are.
+/// The path that the link `path` points to in the end, whether that is there or not; other paths as they are.
 fs::path target_of(fs::path path) {
   std::error_code failure;
   for (int link = 0; link < kLongestChain && fs::is_symlink(path, failure); ++link) {

@@ -10,7 +10,7 @@
 #include "tensoa/core/dtype.hpp"
 #include "tensoa/core/impl/element.hpp"
 
-// What the functions of ragged.hpp and their kernels have in common. Compiled for the host and for GPUs.
+// Common parts of the functions of ragged.hpp and their kernels. Compiled for the host and for GPUs.
 
 namespace tensoa::detail {
 

@@ -10,7 +10,7 @@
 #include "tensoa/core/impl/element.hpp"
 #include "tensoa/core/tensor_view.hpp"
 
-// What strided_copy() and its kernels have in common. Compiled for the host and for GPUs.
+// Common parts of strided_copy() and its kernels. Compiled for the host and for GPUs.
 
 namespace tensoa::detail {
 

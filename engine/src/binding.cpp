@@ -88,7 +88,7 @@ bool can_be_counted(const TensorView& tensor) {
   return !is_too_large && !__builtin_mul_overflow(bytes, element, &bytes);
 }
 
-/// What is wrong with the dimensions of a tensor, or nothing.
+/// The error in the dimensions of a tensor, or nothing.
 std::string problem_of_dimensions(const TensorView& tensor) {
   if (tensor.rank == 0 || tensor.rank > kMaxRank) {
     return "has " + std::to_string(tensor.rank) + " dimensions, expected 1 to " +
@@ -108,7 +108,7 @@ std::string problem_of_dimensions(const TensorView& tensor) {
   return {};
 }
 
-/// What is wrong with a tensor over memory, or nothing.
+/// The error in a tensor over memory, or nothing.
 std::string problem_of(const TensorView& tensor) {
   if (std::string problem = problem_of_dimensions(tensor); !problem.empty()) return problem;
   if (tensor.elements() > 0 && tensor.data == nullptr) return "has elements, but no memory";
@@ -139,7 +139,7 @@ std::size_t sources_of(const BoundBlock& block) {
   throw BindingError(to_string(block) + ": " + what);
 }
 
-/// What all forms have in common: the number of tensors of the form, possible dimensions, all on one
+/// Checks of all forms: the number of tensors of the form, possible dimensions, all on one
 /// device.
 void require_tensors(const BoundBlock& block) {
   const bool is_ragged = block.form != BlockForm::kInPlace && block.form != BlockForm::kRepacked;

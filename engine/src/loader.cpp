@@ -67,7 +67,7 @@ std::string missing_of(const Loaders& loaders) {
   return text;
 }
 
-/// What is wrong with the location itself, or empty.
+/// The error in the location itself, or empty.
 std::string problem_of(const ModelLocation& location) {
   if (location.is_url()) {
     const bool is_of_servers = location.scheme() == "grpc" || location.scheme() == "grpcs";

@@ -50,7 +50,7 @@ std::string text_of(const TensorSpec& spec) {
   return (spec.name.empty() ? "" : '"' + spec.name + "\" ") + spec.type();
 }
 
-/// What describes the block of a spec, but its name and sizes.
+/// The description of the block of a spec, without its name and sizes.
 auto described(const BlockDescription& block) {
   const FieldInfo& element = block.element;
   return std::tuple(block.collection, block.shape, element.kind, element.dtype, element.rows,

@@ -143,7 +143,7 @@ void EventTable::find_events() {
   }
 }
 
-/// What cannot be read is an event that fails, and so are its neighbours, which may have rows in it.
+/// An event that cannot be read fails, and so do its neighbours, which may have rows in it.
 void EventTable::add_lost(std::uint64_t first_row, const std::string& message) {
   if (!has_lists_ && !events_.empty() && events_.back().failure.empty()) {
     events_.back().failure = "rows of it may be lost: " + message;

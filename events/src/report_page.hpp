@@ -11,7 +11,7 @@
 
 #include "tensoa/events/scores.hpp"
 
-// What the HTML reports of all applications are made of.
+// Parts of the HTML reports of all applications.
 
 namespace tensoa::events {
 

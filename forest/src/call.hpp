@@ -17,7 +17,7 @@
 
 namespace tensoa::forest {
 
-/// What calls write on their way. A thread runs one call at a time, and keeps this for the next one, of
+/// Buffers of calls. A thread runs one call at a time, and keeps this for the next one, of
 /// whatever forest. Only grows.
 struct Workspace {
   AlignedVector<std::uint64_t> tests;
@@ -38,7 +38,7 @@ struct Workspace {
   }
 };
 
-/// What all calls do: with the rows that are worked on together, their sums, in the precision of the
+/// The work of all calls: with the rows that are worked on together, their sums, in the precision of the
 /// ensemble, and bins.
 template <class Sum>
 class Call {

@@ -12,7 +12,7 @@
 namespace tensoa::forest {
 namespace {
 
-/// What the tests of a column are.
+/// The kinds of tests of a column.
 struct TestsOfColumn {
   std::vector<double> thresholds;  ///< ascending, no two alike
   bool has_sets = false;

@@ -90,7 +90,7 @@ std::string_view extension_of(const char* metadata) {
 
 // ---- export
 
-/// What an exported array points to, and what it keeps alive.
+/// The structs that an exported array points to, and the memory that it keeps alive.
 struct ArrayContents {
   std::shared_ptr<const void> owner;
   const void* buffers[2] = {};  // validity: none; data
@@ -203,7 +203,7 @@ class Taken {
   Structure value_{};
 };
 
-/// What imported columns keep alive.
+/// The memory that imported columns keep alive.
 struct Imported {
   Taken<ArrowDeviceArray> rows;
   Taken<ArrowDeviceArray> scalars;

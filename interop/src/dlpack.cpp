@@ -53,7 +53,7 @@ DLDataType to_dl(DType dtype) noexcept {
   return {};
 }
 
-/// What an exported tensor points to, and what it keeps alive.
+/// The structs that an exported tensor points to, and the memory that it keeps alive.
 struct Exported {
   DLManagedTensorVersioned tensor{};
   std::array<std::int64_t, kMaxRank> sizes;

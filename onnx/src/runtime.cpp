@@ -58,7 +58,7 @@ enum Place : std::size_t {
   kClearBoundOutputs = 142,
 };
 
-/// What OrtGetApiBase() gives.
+/// The result of OrtGetApiBase().
 struct ApiBase {
   const void* const* (*get_api)(std::uint32_t version);
   const char* (*get_version)();

@@ -27,7 +27,7 @@ struct OrtAllocator;
 struct OrtTypeInfo;
 struct OrtTensorInfo;
 
-/// What ONNX Runtime said, in one line.
+/// The message of ONNX Runtime, in one line.
 class RuntimeFailure : public std::runtime_error {
  public:
   /// @param code OrtErrorCode

@@ -15,7 +15,7 @@
 namespace tensoa::package {
 namespace {
 
-/// What torch.save wrote before it wrote archives (torch 1.6) begins with a pickled number.
+/// Files of torch.save before it wrote archives (torch 1.6) begin with a pickled number.
 bool is_old_torch_save(const std::filesystem::path& path) {
   constexpr std::string_view kMagic(
       "\x80\x02\x8a\nl\xfc\x9c"

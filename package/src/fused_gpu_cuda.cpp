@@ -113,7 +113,7 @@ class Graph {
   std::optional<GpuParams> told_;
 };
 
-/// What the calls on one queue use, one after another. Memory only grows.
+/// Memory of the calls on one queue, one after another. Memory only grows.
 struct OfQueue {
   Buffer workspace;
   Graph graph;

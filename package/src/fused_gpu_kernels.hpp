@@ -20,7 +20,7 @@
 
 namespace tensoa::package {
 
-/// What every kernel takes, by value: the struct of the code that the exporter writes, in words.
+/// The parameter of every kernel, by value: the struct of the code that the exporter writes, in words.
 /// Its arrays, block, pitch, rows and buffer, are as long as the package says; then come the weights.
 class GpuParams {
   using Word = std::uint64_t;

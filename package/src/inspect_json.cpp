@@ -53,7 +53,7 @@ void add(const TargetDescription& target, ordered_json& object) {
   }
 }
 
-/// What is said of a target before anything else.
+/// Adds the first fields of a target.
 void add_head(const TargetDescription& target, ordered_json& object) {
   if (!target.gpu_architecture.empty()) object["gpu_architecture"] = target.gpu_architecture;
   if (target.is_deterministic) object["deterministic"] = *target.is_deterministic;

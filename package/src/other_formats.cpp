@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is looked at: nothing else of the file is read, but for the tags of a protocol buffer.
+/// The beginning of a file: nothing else of it is read, except for the tags of a protocol buffer.
 struct Look {
   explicit Look(const fs::path& file)
       : path(file), bytes(fs::file_size(file)), beginning(4096, '\0') {

@@ -81,7 +81,7 @@ fs::path parent_folder() {
       "set TENSOA_PACKAGE_FOLDER to a folder of yours");
 }
 
-/// What the marker of this process holds; empty where the kernel does not tell its boot. Locks hold
+/// The content of the marker of this process; empty where the kernel has no boot id. Locks hold
 /// within one running kernel, whatever the host or the container is called.
 std::string marker_text() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");

@@ -59,7 +59,7 @@ std::optional<Queue> current_queue_of(nb::handle array, Device device);
 /// Whether an array lies on a GPU.
 bool is_on_gpu(nb::handle array);
 
-/// What makes arrays of a library over the memory of others: its from_dlpack().
+/// The function that makes arrays of a library over the memory of others: its from_dlpack().
 class ArrayLibrary {
  public:
   ArrayLibrary() = default;
@@ -76,7 +76,7 @@ class ArrayLibrary {
   ExchangeApi api_;
 };
 
-/// What is known of a type of arrays, for calls that have no time to ask.
+/// Known properties of a type of arrays, for fast calls.
 struct ArrayType {
   nb::object type;
   ExchangeApi api;

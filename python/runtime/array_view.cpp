@@ -447,7 +447,7 @@ ArrayView view_of(nb::handle value, const ArrayUse& use) {
   if (view_of_numpy(value.ptr(), view)) {
     view.owner = nb::borrow(value);
   } else if (PyArray_Check(value.ptr())) {
-    // What NumPy learns from other packages, as bfloat16, goes by its name.
+    // Dtypes that other packages register with NumPy, such as bfloat16, go by their names.
     if (text_of(value.attr("dtype")) != "bfloat16") refuse_numpy(value, use);
     const nb::object bits = value.attr("view")("int16");
     view_of_numpy(bits.ptr(), view);

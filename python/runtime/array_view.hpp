@@ -68,7 +68,7 @@ class CallQueue {
     return other.native_handle() == queue_.native_handle();
   }
 
-  /// What was enqueued on `other` before the call is done before what the call enqueues. @throws DeviceError
+  /// Work that was enqueued on `other` before the call is done before the work of the call. @throws DeviceError
   void wait_for(const Queue& other);
 
  private:
@@ -76,7 +76,7 @@ class CallQueue {
   std::vector<void*> waited_for_;
 };
 
-/// What an array is for, as messages say it.
+/// The use of an array, for messages.
 struct ArrayUse {
   const std::string& subject;  ///< "model FILE: column x"
   DType dtype;                 ///< that the model has
@@ -112,7 +112,7 @@ int numpy_type_of(DType dtype) noexcept;
 /// Whether `value` is of a class of a library. Returns false without a search where the library was not imported.
 bool is_instance(nb::handle value, const char* library, const char* type);
 
-/// What Python calls an object, for messages: "numpy.ndarray of float64[3, 2]", "str".
+/// The name of an object in Python, for messages: "numpy.ndarray of float64[3, 2]", "str".
 std::string type_of_object(nb::handle value);
 
 /// @throws BindingError, which says how to convert `value`, where its dtype is not the one that is needed

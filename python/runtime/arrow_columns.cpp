@@ -50,7 +50,7 @@ struct Part {
       parents;  ///< which may have nulls, and where this begins in it
 };
 
-/// What an exporter gave: a schema, and batches of it.
+/// The data of an exporter: a schema, and batches of it.
 class Exchange {
  public:
   /// @throws BindingError

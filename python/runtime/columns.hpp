@@ -35,7 +35,7 @@ class Columns {
 /// A dict, or another mapping. @throws BindingError for keys that are not text
 std::unique_ptr<Columns> columns_of_mapping(nb::object mapping, const std::string& subject);
 
-/// What `table` is, where it is a table; nothing for arrays and other objects.
+/// The columns of `table`, where it is a table; nothing for arrays and other objects.
 /// @param kind set to what gives it back
 std::unique_ptr<Columns> columns_of_table(nb::object table, const std::string& subject,
                                           TableKind& kind);

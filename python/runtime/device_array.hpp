@@ -18,7 +18,7 @@
 #include "tensoa/core/queue.hpp"
 #include "tensoa/core/queue_memory.hpp"
 
-// What a call on a GPU gives: arrays in memory of this library, for others to take.
+// Results of a call on a GPU: arrays in memory of this library, for other libraries.
 
 namespace tensoa::python {
 

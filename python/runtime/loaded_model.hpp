@@ -47,7 +47,7 @@ struct Source {
   ModelOptions options = {};              ///< of a URL: how its servers are reached
   std::vector<std::string> inputs = {};   ///< columns in words, of a file that does not say them
   std::vector<std::string> outputs = {};  ///< likewise
-  /// What says which model it is: that of `path`, or of a URL its fallback; empty: its servers say it.
+  /// The digest of the model: that of `path`, or of a URL its fallback; empty: its servers say it.
   std::string file = {};
   /// Of a URL: what two have in common that are the same model, reached in the same way; empty where its servers may
   /// have another one by then.
@@ -56,7 +56,7 @@ struct Source {
   bool is_url() const { return ModelLocation(path).is_url(); }
 };
 
-/// What calls of one model by one thread on one queue use again.
+/// Buffers that calls of one model by one thread on one queue use again.
 struct ThreadCall {
   ThreadCall(const AnyModel& model, const PlanesOfModel& planes, Queue queue)
       : call(model, planes, std::move(queue)) {}

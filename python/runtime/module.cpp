@@ -66,7 +66,7 @@ void translate(const std::string& before = {}) {
   }
 }
 
-/// What is pickled: path, device, columns, outputs, digest, and how servers are reached.
+/// The pickled state: path, device, columns, outputs, digest, and how servers are reached.
 using State = std::tuple<std::string, std::string, std::vector<std::string>,
                          std::vector<std::string>, std::string, nb::dict>;
 

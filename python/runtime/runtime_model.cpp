@@ -165,7 +165,7 @@ class Turn {
 
 }  // namespace
 
-/// What a call was given, for as long as it lasts.
+/// The arguments of a call, for as long as it lasts.
 struct RuntimeModel::Given {
   /// A scalar of the model that was not given as one number: one for each group?
   struct Numbers {

@@ -142,7 +142,7 @@ std::vector<std::string> plane_names(const BlockDescription& block) {
   return names;
 }
 
-/// What was compared, for people and as JSON.
+/// The comparisons, for people and as JSON.
 class Comparisons {
  public:
   /// @param tolerance of all planes, or what the package says of each, or `otherwise`
@@ -283,7 +283,7 @@ class Results {
     return kFailure;
   }
 
-  /// What all checks of one device say of it.
+  /// The result of all checks of one device.
   static ordered_json about(const std::string& model, Device device) {
     ordered_json object{{"model", model}, {"device", to_string(device)}};
     if (device.is_cpu()) return object;

@@ -56,7 +56,7 @@ double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-/// What a server did between two samples; "-" where there is nothing to divide by.
+/// The work of a server between two samples; "-" where there is nothing to divide by.
 std::string line_of(const ServerFigures& before, const ServerFigures& now, double seconds,
                     std::size_t width) {
   std::string line = fmt::format("{:<{}}  ", now.server, width);

@@ -11,7 +11,7 @@
 
 namespace tensoa::tools {
 
-/// What of a model is served, and how.
+/// The parts of a model that are served, and how.
 struct TritonModelCall {
   std::string model;  ///< path of a package, tree file, TorchScript or ONNX file
   std::string name;   ///< of the Triton model

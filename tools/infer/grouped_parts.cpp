@@ -120,7 +120,7 @@ void GroupedParts::lose(std::uint64_t first_row, std::optional<std::uint64_t> ro
   ready_.push_back(std::make_unique<WholePart>(first_row, rows, message));
 }
 
-/// What is open is complete, or lost.
+/// An open group is complete, or lost.
 void GroupedParts::end_group() {
   if (open_.empty()) return;
   if (loss_.empty()) {

@@ -39,7 +39,7 @@ class WholePart final : public columnar::TablePart {
 /// The parts of a file, put together and cut so that no group of equal neighbours lies in two of them. Decodes in
 /// the thread that takes the parts. Keeps the rows of one group and those of one chunk in memory.
 ///
-/// What cannot be read, or has no group, may have rows of the groups before and after it: they are lost, too.
+/// A part that cannot be read, or has no group, may have rows of the groups before and after it: they are lost, too.
 class GroupedParts final : public columnar::TableParts {
  public:
   /// @param column of the chunks, integers

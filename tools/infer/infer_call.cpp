@@ -92,7 +92,7 @@ InferredChunk InferCaller::run(const TableChunk& chunk, const InferColumns& colu
 InferredChunk InferCaller::run_usable(const TableChunk& chunk, const InferColumns& columns,
                                       const std::vector<std::int64_t>& groups) {
   UsableRows usable = usable_rows(chunk, columns, rules_, groups);
-  // What is left out may have been between two groups of one number, which stay two.
+  // The rows that are left out may be between two groups of one number, which stay two.
   std::vector<std::int64_t> groups_left;
   if (!groups.empty()) groups_left.push_back(0);
   for (std::size_t i = 1; i < groups.size(); ++i) {
@@ -108,7 +108,7 @@ InferredChunk InferCaller::run_usable(const TableChunk& chunk, const InferColumn
                     .numbers = {},
                     .copied = rest.select(columns.copied)};
   if (rest.rows() > 0) {
-    // What is still wrong is not wrong with a row.
+    // An error that remains is not in a row.
     out = answers(rest, columns, read_inputs(rest, columns, groups_left));
     std::vector<std::size_t> rows;
     for (std::size_t row = 0; row < chunk.rows(); ++row) {

@@ -17,7 +17,7 @@
 
 namespace tensoa::tools {
 
-/// What a model gave for a chunk.
+/// The results of a model for a chunk.
 struct InferredChunk {
   std::uint64_t first_row = 0;  ///< in the file
   std::size_t rows_read = 0;
@@ -30,7 +30,7 @@ struct InferredChunk {
   std::vector<SkippedRows> skipped = {};
 };
 
-/// What was copied on the way from the file to the model and back.
+/// The bytes copied on the way from the file to the model and back.
 struct InferCopies {
   CopyReport model;           ///< by the model's engine
   std::size_t converted = 0;  ///< bytes written by conversions, or because planes lay apart
@@ -95,7 +95,7 @@ class InferCaller {
   double seconds_ = 0;
 };
 
-/// What is known of the rows of a model: by its engine for the columns of its binding, else by what describes it.
+/// Whether the rows of a model depend on each other: by its engine for the columns of its binding, else by what describes it.
 RowDependence row_dependence(const Model<>& model, const package::ModelDescription& description,
                              const Queue& queue);
 

@@ -25,7 +25,7 @@ struct ColumnChoice {
   columnar::NumberRules rules;  ///< of --convert and --null
 };
 
-/// What one call of the model gets.
+/// The columns for one call of the model.
 enum class CallUnit {
   kRows,    ///< any number of rows, which do not depend on each other
   kGroups,  ///< neighbours that have one number in the column of --group
@@ -54,7 +54,7 @@ struct BoundComparison {
   std::size_t column = 0;             ///< else of the chunk
 };
 
-/// What is read of a file, and what becomes of it.
+/// The columns that are read from a file, and their use.
 struct InferColumns {
   columnar::ReadOptions read;
   CallUnit unit = CallUnit::kRows;

@@ -36,7 +36,7 @@ constexpr const char* kRowNumber = "row";
 constexpr std::size_t kRowsToEncode =
     16'384;  ///< of a part; fewer are written with those around them
 
-/// What one thread reads and runs.
+/// The reader and the model of one thread.
 struct Item {
   std::unique_ptr<columnar::TablePart> part;
   std::shared_ptr<const InferColumns> columns;
@@ -126,13 +126,13 @@ class InferRun {
         model_(call.model, options_for(call.model, call.servers)),
         paths_(columnar::find_tables(call.inputs)) {
     require_different_files(call, paths_);
-    // What does not fit the first file is an error of the call.
+    // Options that do not fit the first file are an error of the call.
     auto first = columnar::TableFile(paths_.front());
     columns_ = columns_of(first);
     model_.deploy(device_);
     find_out_about_rows();
     std::vector<columnar::WrittenColumn> written = columns_->written;
-    // What is written in place cannot get them when the first row is lost.
+    // Columns that are written in place cannot get them when the first row is lost.
     if (call.row_numbers.value_or(!columns_->keep.empty() || columns_->gives_one_row_a_group ||
                                   is_written_in_place(call.output))) {
       summary_.row_numbers = row_number_name();
@@ -331,7 +331,7 @@ class InferRun {
     return outcome;
   }
 
-  /// What cannot be encoded is written, and reported, in its turn.
+  /// A part that cannot be encoded is written, and reported, in its turn.
   static void encode_last(InferredPart& outcome) {
     const InferredChunk& chunk = outcome.chunks.back();
     if (!outcome.encoded || chunk.rows == 0) return;

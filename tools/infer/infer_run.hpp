@@ -57,7 +57,7 @@ struct SkippedOfFile {
   std::vector<SkippedRows> rows;
 };
 
-/// What a run has done.
+/// The results of a run.
 struct InferSummary {
   std::string model;
   std::string device;

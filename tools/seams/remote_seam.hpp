@@ -19,7 +19,7 @@ namespace tensoa::tools {
 ModelOptions options_for(const std::string& model, const ServerOptions& options,
                          const std::string& other = {});
 
-/// What the servers of a model do from the construction on: a run.
+/// The work of the servers of a model since the construction: a run.
 class ServiceRun {
  public:
   /// @param model a URL, of which the servers are asked what they have counted; a file has no servers

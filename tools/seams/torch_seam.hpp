@@ -12,7 +12,7 @@
 
 namespace tensoa::tools {
 
-/// What models need on one device, in bytes, as pytorch::ModelMemory.
+/// The memory of models on one device, in bytes, as pytorch::ModelMemory.
 struct MemoryOfCall {
   std::size_t weights = 0;
   std::size_t workspaces = 0;

@@ -8,7 +8,7 @@
 
 namespace tensoa::tools {
 
-/// What libtensoa_torch.so has for the program alone.
+/// The part of libtensoa_torch.so for the program alone.
 struct TorchTools {
   MemoryOfCall (*memory_of_call)(Device device, const std::function<void()>& call);
 };

@@ -44,7 +44,7 @@ void set_deadline(remote::Options& options, double seconds) {
   options.attempt_deadline = rounded(kOfAttempt * seconds);
 }
 
-/// What a server did between two answers.
+/// The work of a server between two answers.
 std::optional<remote::InferenceCounts> counted(const std::vector<ServerFigures>& before,
                                                const std::vector<ServerFigures>& now,
                                                const std::string& server) {

@@ -29,7 +29,7 @@ void require_edges(const ProcessedEvent& done) {
                    "line, in mm");
 }
 
-/// What the pipeline works on.
+/// The queue that the pipeline works on.
 Queue queue_for(const Queue& queue, const PipelineOptions& options) {
   const bool has_graphs = options.cuda_graph && options.edge_capacity > 0;
   return has_graphs && TrackPipeline::stays_on(queue.device(), options) ? Queue(queue.device())

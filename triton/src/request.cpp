@@ -32,7 +32,7 @@ bool is_aligned(const void* data, const WireBlock& block) noexcept {
   return reinterpret_cast<std::uintptr_t>(data) % size_of(block.dtype()) == 0;
 }
 
-/// What a server says of the tensor of a request.
+/// The server's description of the tensor of a request.
 struct Properties {
   std::int64_t values = 0;
   std::size_t bytes = 0;

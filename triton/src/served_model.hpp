@@ -33,7 +33,7 @@ class ServedModel {
   const AnyModel& model() const noexcept { return model_; }
 
  private:
-  /// What differs where a file was exchanged or written to: its place on the disk, its bytes and when they were written.
+  /// Properties that change with the file: its place on the disk, its bytes and when they were written.
   using Stamp = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
   static Stamp stamp_of(const std::filesystem::path& file);
 

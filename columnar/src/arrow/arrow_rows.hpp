@@ -113,7 +113,7 @@ class ReadyPart final : public TablePart {
   std::size_t done_ = 0;
 };
 
-/// What cannot be read.
+/// A part that cannot be read.
 class LostPart final : public TablePart {
  public:
   LostPart(std::uint64_t first_row, std::string message)

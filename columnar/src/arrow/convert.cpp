@@ -106,7 +106,7 @@ bool fits(const From& value, bool rounds) {
       return other < limit && static_cast<From>(other) == value;
     }
   } else {
-    // What is infinite already, or NaN, stays so.
+    // Infinite numbers and NaN stay so.
     return static_cast<bool>(static_cast<int>(is_finite(converted<To>(value))) |
                              static_cast<int>(!is_finite(value)));
   }
@@ -232,7 +232,7 @@ auto with_types(const arrow::Array& array, DType to, const Body& body) {
   }
 }
 
-/// What a null becomes, where the type has that.
+/// The value for a null, where the type has it.
 std::optional<double> null_value(DType to, const NumberRules& rules) {
   return rules.null_value && holds(to, *rules.null_value) ? rules.null_value : std::nullopt;
 }

@@ -26,7 +26,7 @@ std::shared_ptr<arrow::io::InputStream> open_text(const std::string& path) {
   return require(arrow::io::CompressedInputStream::Make(codec.get(), stream), path, "is not gzip");
 }
 
-/// What is between columns: where the line of names has no comma, a semicolon or a tab in it.
+/// The separator of columns: where the line of names has no comma, a semicolon or a tab in it.
 char delimiter_of(const std::string& path) {
   constexpr std::int64_t kMostOfLine = 1 << 16;
   const auto begin = require(open_text(path)->Read(kMostOfLine), path, kNotCsv);

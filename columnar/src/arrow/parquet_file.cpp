@@ -18,7 +18,7 @@ namespace {
 using File = std::shared_ptr<arrow::io::RandomAccessFile>;
 using MetaData = std::shared_ptr<parquet::FileMetaData>;
 
-/// What this library throws, as the error of a file.
+/// Exceptions of this library, as the error of a file.
 template <class Function>
 auto guarded(const std::string& path, const std::string& what, const Function& function) {
   try {
@@ -55,7 +55,7 @@ std::unique_ptr<parquet::arrow::FileReader> reader_of(const std::string& path, c
   });
 }
 
-/// What the parts of a file share.
+/// Shared by the parts of a file.
 struct Source {
   Path path;
   File file;

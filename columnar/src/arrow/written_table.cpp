@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What rows of a file are: does not change while it is written, and is shared by all who encode some.
+/// The format of the rows of a file: does not change while it is written, and is shared by all who encode some.
 class RowFormat {
  public:
   RowFormat(const WrittenFile& file, std::vector<WrittenColumn> columns, const TableChunk* copied)

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-// What the reports of all applications are made of.
+// Parts of the reports of all applications.
 'use strict';
 const $ = (id) => document.getElementById(id);
 const { summary, scores, events } = JSON.parse($('data').textContent);

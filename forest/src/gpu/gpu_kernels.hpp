@@ -14,7 +14,7 @@
 
 namespace tensoa::forest {
 
-/// What a layout depends on.
+/// The parameters of a layout.
 struct GpuLimits {
   std::uint32_t multiprocessors;
   std::size_t shared_bytes;  ///< of a block, at most

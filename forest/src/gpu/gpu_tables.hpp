@@ -11,7 +11,7 @@
 #include "tensoa/forest/ensemble.hpp"
 #include "tensoa/forest/forest.hpp"
 
-// What kernels read: the tables of single rows (RowTables) in memory of the GPU. Compiled for the host and for GPUs.
+// The tables that kernels read: those of single rows (RowTables) in memory of the GPU. Compiled for the host and for GPUs.
 
 namespace tensoa::forest {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// What works on a block of rows with the vector instructions of a processor. The sources behind it are compiled for those
+// Works on a block of rows with the vector instructions of a processor. The sources behind it are compiled for those
 // instructions, so they include nothing that has inline functions of others, and everything here is plain data.
 //
 // The method: a comparison is one bit a row, a tree combines bits of 64 to 512 rows at a time (../../docs/decisions/0035-forests.md).
@@ -22,7 +22,7 @@ inline constexpr int kPageLevels = 8;
 
 inline constexpr int kMostPlanes = 8;  ///< so at most 256 leaves
 
-/// What LightGBM takes for zero (kZeroThreshold): these, and what is nearer to it.
+/// The zeros of LightGBM (kZeroThreshold): these, and numbers that are nearer to 0.
 inline constexpr float kLightgbmZero = 1e-35F;
 
 /// Of a ragged tree: the rows that reach a node, in slot `parent`, part by the bits of `test` to the slots

@@ -18,7 +18,7 @@
 namespace tensoa::forest {
 namespace {
 
-/// What kinds of processors with vectors have in common. Isa has quantise_levels<levels>(…), a search of that many levels.
+/// Common parts of the kinds of processors with vectors. Isa has quantise_levels<levels>(…), a search of that many levels.
 template <class Isa>
 struct Vectors {
   template <int kWords>

@@ -94,7 +94,7 @@ class JsonReader {
     }
   }
 
-  /// What stands between the next two quotes.
+  /// The text between the next two quotes.
   std::string_view quoted() {
     expect('"');
     const std::size_t begin = at_;

@@ -11,7 +11,7 @@ namespace tensoa::forest {
 /// Of lists and objects in each other; parsers and messages recurse.
 inline constexpr std::size_t kDeepestJson = 64;
 
-/// What read_json finds, in the order of the text.
+/// Receives the values of read_json, in the order of the text.
 class JsonEvents {
  public:
   virtual ~JsonEvents() = default;

@@ -10,7 +10,7 @@
 #include "tensoa/forest/readers.hpp"
 
 /// @file
-/// What all readers do: errors are std::runtime_error inside and one line of a LoadError outside.
+/// Common part of all readers: errors are std::runtime_error inside and one line of a LoadError outside.
 
 namespace tensoa::forest {
 

@@ -170,7 +170,7 @@ class XgboostBuilder {
     if (file_.has_encoded_texts) all_.notes.emplace_back(kCategoriesHadNames);
   }
 
-  /// What other versions do with margins, or with inputs.
+  /// Refuses what other versions do with margins or inputs.
   void require_known_answers() const {
     const std::vector<std::int32_t> sorts_quantiles = {3, 4};
     if (file_.objective == "reg:quantileerror" && all_.outputs > 1 &&

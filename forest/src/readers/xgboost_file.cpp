@@ -13,7 +13,7 @@
 namespace tensoa::forest {
 namespace {
 
-/// What a container of the file is. Those that are not used are one.
+/// The kind of a container of the file. Those that are not used are one.
 enum class Place : std::uint8_t {
   kUnused,
   kFile,
@@ -198,7 +198,7 @@ class Collector final : public JsonEvents {
 
   Place place() const { return open_.empty() ? Place::kUnused : open_.back().place; }
 
-  /// What the value after the last key is, if it is used.
+  /// The kind of the value after the last key, if it is used.
   template <class Members>
   const typename Members::value_type* find(const Members& members) const {
     if (place() == Place::kUnused || open_.back().is_list) return nullptr;

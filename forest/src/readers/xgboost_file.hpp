@@ -28,7 +28,7 @@ struct XgboostTree {
   std::string size_leaf_vector;
 };
 
-/// What a model file of XGBoost says. Numbers are texts where the file has them as texts.
+/// The content of a model file of XGBoost. Numbers are texts where the file has them as texts.
 struct XgboostFile {
   std::vector<std::int32_t> version;
   std::string booster;
@@ -56,7 +56,7 @@ XgboostFile parse_xgboost_json(std::string_view bytes);
 XgboostFile parse_xgboost_ubjson(std::string_view bytes);
 XgboostFile parse_xgboost_binary(std::string_view bytes);
 
-/// What some binary files begin with.
+/// The first bytes of some binary files.
 inline constexpr std::string_view kXgboostMark = "binf";
 
 /// Whether a binary file begins so: parameters, then two texts behind their lengths, of the objective and of the booster.

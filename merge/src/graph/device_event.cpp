@@ -40,7 +40,7 @@ void require_countable(std::size_t n_edges) {
 
 }  // namespace
 
-// What comes down, one after the other: counts of scores, status, merged_id. The status alone comes first.
+// The copies to the host, one after the other: counts of scores, status, merged_id. The status alone comes first.
 struct DeviceEvent::Answer {
   std::byte* data;
 

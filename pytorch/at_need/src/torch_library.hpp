@@ -9,7 +9,7 @@
 
 namespace tensoa::pytorch {
 
-/// What libtensoa_torch.so gives to those who open it.
+/// The interface of libtensoa_torch.so.
 struct TorchLibrary {
   const char*
       version;  ///< kVersion of what it was built with; only then do the others mean what they say

@@ -78,7 +78,7 @@ class BridgedAllocator final : public CUDAPluggableAllocator {
 
 std::atomic<bool> is_bridged{false};
 
-/// What torch's own allocator has taken of a device, and may.
+/// Memory that torch's own allocator has taken from a device, and its limit.
 class Share {
  public:
   /// Limits torch to the rest of the budget that others leave; removes the limit where no budget is set.

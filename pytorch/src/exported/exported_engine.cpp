@@ -44,7 +44,7 @@ class PlacedBlocks final : public Prepared {
   std::vector<std::size_t> results_;
 };
 
-/// What a call works in. Kept from call to call, so that it allocates nothing but tensors.
+/// The buffers of a call. Kept from call to call, so that it allocates nothing but tensors.
 struct Workspace {
   std::vector<c10::IValue> values;
   Stack stack;
@@ -126,7 +126,7 @@ class ExportedEngine final : public Engine {
         results_of_blocks(signature_.result_names(), binding.outputs, binding.match, subject_));
   }
 
-  /// What was found in the program, where the rows of the blocks lie as it has them.
+  /// The result of the analysis, where the rows of the blocks lie as in the program.
   RowDependence row_dependence(const Binding& binding, const Prepared& prepared) const override {
     const auto& placed = static_cast<const PlacedBlocks&>(prepared);
     const ProgramRows& rows = this->rows();

@@ -209,7 +209,7 @@ Program read_program(const Json& file, c10::Device device) {
   const Json& signature = member(graph_module, "signature");
   Scope scope(program, graph);
   for (const Json& input : array(signature, "input_specs")) read_input(input, scope);
-  // What the signature refuses is refused before a node of it is.
+  // Errors of the signature come before errors of nodes.
   const Json& outputs = array(signature, "output_specs");
   for (const Json& output : outputs) {
     if (only_member(output).first.ends_with("_mutation")) read_output(output, {}, scope);

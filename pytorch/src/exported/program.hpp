@@ -23,13 +23,13 @@ namespace tensoa::pytorch::exported {
 using ValueId = std::uint32_t;
 inline constexpr ValueId kNoValue = UINT32_MAX;
 
-/// What the file says of a tensor.
+/// The description of a tensor in the file.
 struct TensorMeta {
   c10::ScalarType dtype;
   std::vector<Size> sizes;
 };
 
-/// What a node or the caller gives a name: a tensor, or a number.
+/// A named value of a node or of the caller: a tensor, or a number.
 struct Value {
   std::string name;
   std::optional<TensorMeta> meta = {};       ///< of tensors
@@ -61,7 +61,7 @@ struct Argument {
   }
 };
 
-/// What one return of an operator becomes: a value, or one for each member of a list. kNoValue where
+/// The values of one return of an operator: a value, or one for each member of a list. kNoValue where
 /// nothing uses it.
 struct Result {
   bool is_list = false;

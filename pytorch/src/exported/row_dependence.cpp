@@ -161,7 +161,7 @@ class ProgramRun {
   }
 
   void call(const Node& node) {
-    // What they say of sizes holds where the program runs.
+    // Their conditions on sizes hold where the program runs.
     if (node.target.starts_with("aten._assert") ||
         node.target.find("sym_constrain") != std::string::npos) {
       return;

@@ -37,7 +37,7 @@ struct Output {
 
 /// A program made ready to run many times on one device.
 ///
-/// What depends on weights alone is computed when it is made. A result that nothing else needs is written over
+/// Values that depend on weights alone are computed when it is made. A result that nothing else needs is written over
 /// an argument that nothing needs any more, where the operator has such a variant. The last operator of an
 /// output that nothing else uses comes at the end, and can write into memory of the caller.
 struct Schedule {

@@ -12,7 +12,7 @@
 
 namespace tensoa::pytorch::exported {
 
-/// What a program takes and gives, compared with blocks.
+/// Arguments and results of a program, compared with blocks.
 class ProgramSignature {
  public:
   ProgramSignature(const Program& program, const Memory& memory);

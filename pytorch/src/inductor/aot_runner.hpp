@@ -19,7 +19,7 @@ using AotRunner = torch::inductor::AOTIModelContainerRunner;
 /// Tensors on one device, by the names that the code of a program has for them.
 using AotWeights = std::unordered_map<std::string, at::Tensor>;
 
-/// What other runners of the program on `device` can be given; empty if some of it is on another device, because
+/// The weights that other runners of the program on `device` can share; empty if some of it is on another device, because
 /// torch takes all of one device, or none.
 AotWeights weights_to_share(const AotRunner& runner, Device device);
 

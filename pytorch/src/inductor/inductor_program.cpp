@@ -100,7 +100,7 @@ class InductorProgram final : public package::Program {
     }
     std::unique_ptr<Container> first;
     {
-      // What is in the file, until it is known how much it takes.
+      // The size of the file, until the size in memory is known.
       const MemoryCharge at_most(device, MemoryPurpose::kWeights,
                                  std::filesystem::file_size(library_));
       first = load();

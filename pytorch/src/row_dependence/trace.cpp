@@ -292,7 +292,7 @@ std::vector<Known> Trace::call(const c10::FunctionSchema& schema, std::vector<Kn
   Stack stack;
   for (const Known& one : arguments) stack.push_back(one.value);
   depends_on_count_ = has_count;
-  // What makes tensors of numbers writes them into memory.
+  // Operators that make tensors of numbers write them into memory.
   if (is_one_of(name, {"aten::tensor", "aten::as_tensor", "prim::NumToTensor"})) {
     run(stack);
   } else {

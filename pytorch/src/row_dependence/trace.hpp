@@ -82,7 +82,7 @@ class Trace {
   std::unordered_map<const c10::TensorImpl*, std::pair<Weak, State>> states_;
 };
 
-/// What `find` finds: independent where it returns.
+/// The result of `find`: independent where it returns.
 /// @param place of the operator that runs: ", at model.py:12", or empty
 RowDependence proven(const Trace& trace, const std::function<void()>& find,
                      const std::function<std::string()>& place);

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-// What operators do with memory: their schemas, and lists of what schemas do not say (decision 0020).
+// Effects of operators on memory: their schemas, and lists of what schemas do not say (decision 0020).
 
 namespace tensoa::pytorch {
 
@@ -17,7 +17,7 @@ struct HiddenWrite {
   std::string_view condition = {};
 };
 
-/// What an operator does with the memory of its arguments.
+/// The effects of an operator on the memory of its arguments.
 struct OperatorEffects {
   explicit OperatorEffects(const c10::FunctionSchema& schema);
 

@@ -24,7 +24,7 @@ class StreamGuard {
   /// The stream of the innermost guard of this thread; nullptr without one.
   static void* current() noexcept;
 
-  /// What torch calls the stream of a queue: its handle, but the legacy default stream is null.
+  /// The stream of a queue for torch: its handle, but the legacy default stream is null.
   static void* torch_stream(const Queue& queue) noexcept;
 
  private:

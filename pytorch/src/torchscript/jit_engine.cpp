@@ -170,7 +170,7 @@ class JitEngine final : public Engine {
     configure_torch();
     forget_allocation_failure();
     const c10::InferenceMode no_gradients;
-    // What runs is the frozen graph that was proven: passes that rely on torch's alias analysis may
+    // The frozen graph that was proven runs: passes that rely on torch's alias analysis may
     // replace `x + 0` by x where a loop writes the sum.
     const torch::jit::GraphOptimizerEnabledGuard as_frozen(false);
     const StreamGuard on_queue(queue);

@@ -9,7 +9,7 @@
 
 namespace tensoa::pytorch {
 
-/// What a call of a frozen graph may write.
+/// The memory that a call of a frozen graph may write.
 ///
 /// An answer "not written" is a proof, under one assumption: an operator does to its arguments what
 /// its schema says, but for those that mutation_analysis.cpp lists (decision 0020; a test calls torch's

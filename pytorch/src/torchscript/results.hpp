@@ -16,7 +16,7 @@
 
 namespace tensoa::pytorch {
 
-/// What a result of a model is called.
+/// The name of a result of a model.
 struct ResultName {
   std::optional<std::string> name = {};  ///< of the block that it goes to
   bool is_member = false;                ///< the name is that of a member of a named tuple

@@ -4,7 +4,7 @@
 
 #include <ATen/core/jit_type.h>
 
-// What a value of a type in TorchScript may be, or contain.
+// The types that a value in TorchScript may have, or contain.
 
 namespace tensoa::pytorch {
 

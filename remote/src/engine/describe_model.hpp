@@ -7,7 +7,7 @@
 
 namespace tensoa::remote {
 
-/// What servers say of a model, for `tensoa inspect` and `tensoa infer`. tensoa's back-end names its columns. Others do not:
+/// Descriptions of a model by servers, for `tensoa inspect` and `tensoa infer`. tensoa's back-end names its columns. Others do not:
 /// those of the tensor "x" are called "x.0", "x.1" and so on, a single one "x", and all tensors have equal numbers of
 /// rows; where that is wrong, or a tensor does not have rows of columns, a binding file says what is right.
 package::ModelDescription describe_model(const ServedModel& model);

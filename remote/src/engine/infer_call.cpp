@@ -325,7 +325,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     return may_repeat ? std::optional(pause) : std::nullopt;
   }
 
-  /// What a server means that says to have the model, and does not answer.
+  /// The verdict on a server that reports the model as ready, and does not answer.
   enum class Refusal {
     kOfRequest,  ///< the request may be wrong
     kOfServer,   ///< the server fails
@@ -381,7 +381,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     });
   }
 
-  /// What was not computed because of another model does not count as an attempt: the deadline ends it.
+  /// A call that was not computed because of another model does not count as an attempt: the deadline ends it.
   void go_on_in_doubt(Server& server, const ServiceError& error) {
     service_->servers().release(server, Outcome::kUnused);
     if (course_.refused.empty()) course_.failure = error;
@@ -473,7 +473,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
                                                  : service_->error_of_silence(*course_.kept->model);
     const bool is_forbidden =
         is_replaced && service_->options().on_new_version == OnNewVersion::kFail;
-    // What all servers of the model call wrong is wrong here too.
+    // An error of all servers of the model is an error here too.
     const bool is_wrong = !is_replaced && !course_.refused.empty() && course_.is_request_wrong &&
                           service_->are_all_with(*course_.kept->model, course_.refused);
     if (is_forbidden || is_wrong) return complete(Result<CopyReport>::failure(error));
@@ -513,7 +513,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
     repeat_now();
   }
 
-  /// What shared memory costs does not count as an attempt.
+  /// An attempt that failed because of shared memory does not count.
   void repeat_now() {
     --course_.attempts;
     course_.tried.pop_back();

@@ -20,7 +20,7 @@
 namespace tensoa::remote {
 namespace {
 
-/// What was found out about the binding, here and by the fallback.
+/// The analysis of the binding, here and by the fallback.
 class RemotePrepared final : public Prepared {
  public:
   RemotePrepared(std::vector<std::size_t> arguments, std::shared_ptr<const KeptPlan> plan,

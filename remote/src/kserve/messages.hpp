@@ -47,7 +47,7 @@ struct SharedRange {
   std::uint64_t bytes = 0;
 };
 
-/// What a ModelInfer request says before its raw contents.
+/// The fields of a ModelInfer request before its raw contents.
 struct InferHeader {
   std::string_view model;
   std::string_view version;
@@ -113,7 +113,7 @@ std::string encode_register_device(std::string_view name, std::string_view handl
 /// Of SystemSharedMemoryUnregister and CudaSharedMemoryUnregister. @param name not empty, which means all regions, also those of others
 std::string encode_unregister(std::string_view name);
 
-/// What goes before the bytes of one of raw_input_contents.
+/// The header of one of raw_input_contents.
 std::string raw_prefix(std::uint64_t bytes);
 
 /// Texts are printable(). @throws protobuf::DecodeError

@@ -19,7 +19,7 @@ namespace {
 constexpr Clock::duration kFirstLook = std::chrono::milliseconds(1);
 constexpr Clock::duration kLongestLook = std::chrono::milliseconds(50);
 
-/// What glibc works on, at an address that must stay.
+/// The request of glibc, at an address that must stay.
 struct Request {
   explicit Request(std::string name) : host(std::move(name)) {
     hints.ai_family = AF_UNSPEC;

@@ -15,7 +15,7 @@
 namespace tensoa::remote {
 namespace {
 
-/// What the back-end of tensoa is called.
+/// The name of the back-end of tensoa.
 constexpr std::string_view kTensoaPlatform = "tensoa";
 
 /// A checksum is compared as a whole, but shown so far.

@@ -28,10 +28,10 @@ struct ServedModel {
   /// For InferHeader: the server refuses the request where it has another file by then.
   std::string parameters = {};
 
-  /// What a server without tensoa's back-end says.
+  /// From the reply of a server without tensoa's back-end.
   static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url);
 
-  /// What tensoa's back-end says. @param reply to a request with package::kDescribeParameter, or to another
+  /// From the reply of tensoa's back-end. @param reply to a request with package::kDescribeParameter, or to another
   /// @throws InputError for a description that cannot be read, or is not of the tensors of `metadata`
   static ServedModel of(ModelMetadataReply metadata, const ServiceUrl& url,
                         const InferReply& reply);
@@ -47,7 +47,7 @@ struct ServedModel {
   /// "the file 9f86… (x FP32[?, 3, ?] to y FP32[?, 2, ?])": what it is, for messages.
   std::string summary() const;
 
-  /// What the parameters of a reply say that is not this model, "sent an answer of …"; empty: nothing. Allocates only for that.
+  /// The difference between the parameters of a reply and this model, "sent an answer of …"; empty: none. Allocates only for that.
   std::string difference(const InferReply& reply) const;
 };
 

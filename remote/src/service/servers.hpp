@@ -65,7 +65,7 @@ enum class Outcome : std::uint8_t {
   kUnused,    ///< it was not asked, or what it said is nothing about it
 };
 
-/// What a probe has found.
+/// The result of a probe.
 enum class Probed : std::uint8_t {
   kFails,
   kWorks,
@@ -107,7 +107,7 @@ class Servers : public std::enable_shared_from_this<Servers> {
   void release(Server& server, Outcome outcome,
                std::shared_ptr<const ServedModel> answered_as = nullptr);
 
-  /// What a server has said that it has. @param has_another than the calls are for
+  /// Stores the model that a server has reported. @param has_another than the calls are for
   /// @return whether that is worth a warning: it has another, and no warning has said so since it last worked with the right one
   bool set_model(Server& server, std::shared_ptr<const ServedModel> model, bool has_another);
 

@@ -269,7 +269,7 @@ std::shared_ptr<const ServedModel> Service::model() const {
   return model_;
 }
 
-/// What the servers of a URL answered to one question.
+/// The answers of the servers of a URL to one question.
 struct Service::Answers {
   struct One {
     Server* server;

@@ -8,12 +8,12 @@
 #include "transport/transport.hpp"
 
 /// @file
-/// What the status of a failed call means. Measured with Triton 2.51, Envoy 1.40 and gRPC 1.51; the table is in
+/// The meaning of the status of a failed call. Measured with Triton 2.51, Envoy 1.40 and gRPC 1.51; the table is in
 /// docs/service.md.
 
 namespace tensoa::remote {
 
-/// What to do after an attempt.
+/// The next action after an attempt.
 enum class Verdict : std::uint8_t {
   kRefused,  ///< the server does not take the request, and never will: another one may
   kAnother,  ///< the server has another model file, or version, than the one that the request is for: nothing is said about the request
@@ -36,7 +36,7 @@ std::string name_of_code(int code);
 /// Whether the server was not trusted: repeating the call does not help.
 bool is_about_certificates(const CallStatus& status);
 
-/// What a user can do about it: the end of a message.
+/// The advice for the user: the end of a message.
 std::string advice_for(const CallStatus& status);
 
 inline constexpr int kDeadlineExceeded = 4;

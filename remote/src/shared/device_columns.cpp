@@ -32,7 +32,7 @@ std::size_t pack(TensorView& view) {
   return static_cast<std::size_t>(elements) * size_of(view.dtype);
 }
 
-/// What is there of a tensor: one element along broadcast dimensions.
+/// The stored part of a tensor: one element along broadcast dimensions.
 TensorView without_broadcast(TensorView view) {
   for (std::size_t dim = 0; dim < view.rank; ++dim) {
     if (view.stride_of_dim[dim] == 0) {

@@ -20,7 +20,7 @@ constexpr SharingProtocol kCuda{
         "A Triton with the same GPU on this host takes it when it is started with "
         "--allow-client-shm=true"};
 
-/// What an allocation takes: also of no bytes its own place.
+/// The bytes of an allocation: one of 0 bytes has a unique address, too.
 std::size_t units(std::size_t bytes) {
   return whole(std::max<std::size_t>(bytes, 1), DeviceRegion::kUnit);
 }

@@ -19,7 +19,7 @@ class Registrations {
   /// the server has not refused it for some time.
   bool begin(const SharedRegion& region);
 
-  /// What the server replied to the registration. @return whether it is the first refusal, to be reported once
+  /// Records the server's reply to the registration. @return whether it is the first refusal, to be reported once
   bool end(const SharedRegion& region, const CallStatus& status);
 
   /// Whether requests may refer to the region.

@@ -27,7 +27,7 @@ class SharedRegion {
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
-  /// What servers call it: no other process, and no other host, has that name.
+  /// Its name for servers: no other process, and no other host, has that name.
   const std::string& name() const noexcept { return name_; }
 
   const SharingProtocol& protocol() const noexcept { return protocol_; }

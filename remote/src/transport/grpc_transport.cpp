@@ -394,7 +394,7 @@ class GrpcTransport final : public Transport {
 }  // namespace
 }  // namespace tensoa::remote
 
-/// What transport.cpp looks for in this library, which exports nothing else.
+/// The symbol that transport.cpp looks for in this library, which exports nothing else.
 extern "C" __attribute__((visibility("default"))) tensoa::remote::Transport*
 tensoa_make_grpc_transport() {
   // Kept: when its last user ends, gRPC stops its threads in another thread that cannot be joined.

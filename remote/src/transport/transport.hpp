@@ -39,7 +39,7 @@ struct Credentials {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// What a connection puts up with.
+/// The limits of a connection.
 struct ConnectionLimits {
   std::size_t message_limit = 0;  ///< bytes of a reply; a longer one is RESOURCE_EXHAUSTED
 

@@ -11,7 +11,7 @@
 #include "tensoa/track/impl/hit_buckets.hpp"
 #include "tensoa/track/tracks.hpp"
 
-// What the kernels refuse, as errors; the same words on CPU and GPU.
+// Errors for events that the kernels refuse; the same words on CPU and GPU.
 
 namespace tensoa::track::detail {
 

@@ -21,7 +21,7 @@
 namespace tensoa::track {
 namespace {
 
-// What goes up of a hit.
+// The columns of a hit that are copied to the GPU.
 template <template <class> class F>
 struct HitInput {
   F<std::int64_t> particle_id;
@@ -70,7 +70,7 @@ struct DeviceEvent::Recordings {
   std::map<std::pair<std::size_t, bool>, Recording> all;
 };
 
-// What goes between host and device: counts of scores, track_id, status, hits, one after the other, so
+// The copies between host and device: counts of scores, track_id, status, hits, one after the other, so
 // that the last two go up, and the others, with or without the first, come down, in one piece. There is
 // one of it on each side.
 struct DeviceEvent::Staging {
@@ -172,7 +172,7 @@ void DeviceEvent::require_started(Started expected, const char* finish, const ch
                     " before it");
 }
 
-/// What came up, and the node features.
+/// The copied columns, and the node features.
 View<Hit> DeviceEvent::columns() {
   const View<HitInput> input = on_device().hits();
   View<Hit> columns = hits_.view();

@@ -11,7 +11,7 @@
 #include "tensoa/core/error.hpp"
 #include "tensoa/track/event.hpp"
 
-// What all readers of hits require.
+// Requirements of all readers of hits.
 
 namespace tensoa::track::detail {
 
@@ -31,7 +31,7 @@ void require_finite(const std::string& file, const char* row, const char* name, 
 /// The column `layer` of TrackML's two numbers; nothing where they are out of range.
 std::optional<std::int32_t> layer_of(std::int32_t volume_id, std::int32_t layer_id);
 
-/// What layer_of() expects, for a message.
+/// The layers that layer_of() expects, for a message.
 std::string layer_message(std::int32_t volume_id, std::int32_t layer_id);
 
 /// @throws InputError for a hit_id that is there twice

@@ -38,7 +38,7 @@ std::string read_text(const fs::path& path) {
 
 bool has_names(std::string_view text) {
   const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  // What numbers, NaN and infinity are made of.
+  // The characters of numbers, NaN and infinity.
   return line.find_first_not_of("-+.,0123456789einfaEINFA \t\"") != std::string_view::npos;
 }
 

@@ -27,7 +27,7 @@ constexpr double kCurvature = 0.299792458e-3 * 2.0;  // 1/mm of a particle of 1 
 // ---- the tracker
 // -----------------------------------------------------------------------------------
 
-// What the layers of one technology have in common. Lengths in mm.
+// Common properties of the layers of one technology. Lengths in mm.
 struct Technology {
   std::array<double, 2> barrel_sheets;  // modules are staggered: offsets in r of the two sheets
   double barrel_spread;                 // of a module around its sheet, as it is flat and tilted
