@@ -21,8 +21,8 @@ struct PackagePlane {
   std::int64_t plane;
   DType dtype;
 
-  std::byte* first_of(std::span<const package::Planes> blocks) const noexcept {
-    const package::Planes& planes = blocks[block];
+  std::byte* first_of(std::span<const package::BlockMemory> blocks) const noexcept {
+    const package::BlockMemory& planes = blocks[block];
     return planes.first + plane * planes.pitch * static_cast<std::int64_t>(size_of(dtype));
   }
 };
@@ -87,7 +87,7 @@ class ForestProgram final : public package::Program {
     forest_.emplace(ensemble, dtypes, device);
   }
 
-  CopyReport run(const Queue& queue, std::span<const package::Planes> blocks) override {
+  CopyReport run(const Queue& queue, std::span<const package::BlockMemory> blocks) override {
     thread_local std::vector<Column> columns;
     thread_local std::vector<AnswerColumn> answers;
     columns.clear();

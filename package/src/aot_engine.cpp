@@ -34,7 +34,7 @@ class Places final : public Prepared {
 
 /// Memory for the planes of one call, which only grows: a thread runs one call at a time.
 struct OfThread {
-  std::vector<Planes> planes;
+  std::vector<BlockMemory> planes;
   std::vector<std::size_t> gathered;  ///< blocks whose columns do not lie as planes
 };
 
@@ -112,14 +112,14 @@ class AotEngine final : public Engine {
   /// Memory of one queue for blocks that the program cannot have where they lie. Only grows.
   using Aside = std::vector<Buffer>;
   using AsideLoan = PerQueue<Aside>::LoanWhenNeeded;
-  using Call = CopyReport (Program::*)(const Queue&, std::span<const Planes>);
+  using Call = CopyReport (Program::*)(const Queue&, std::span<const BlockMemory>);
 
   CopyReport call(Call work, const Queue& queue, const Binding& binding,
                   const Places& places) const {
     thread_local OfThread mine;
     const std::size_t n = blocks_.size();
     if (mine.planes.size() < n) mine.planes.resize(n);
-    const std::span<Planes> planes(mine.planes.data(), n);
+    const std::span<BlockMemory> planes(mine.planes.data(), n);
     std::vector<std::size_t>& gathered = mine.gathered;
     gathered.clear();
     for (std::size_t i = 0; i < n; ++i) {
@@ -222,7 +222,7 @@ class AotEngine final : public Engine {
                        "described, or request a copy (Repack)");
   }
 
-  void require_rows(std::size_t i, std::span<const Planes> planes, const Binding& binding,
+  void require_rows(std::size_t i, std::span<const BlockMemory> planes, const Binding& binding,
                     const Places& places) const {
     const RowRule& rule = rows_from_[i];
     const std::int64_t rows = planes[i].rows;
@@ -243,7 +243,7 @@ class AotEngine final : public Engine {
                          : ", always"));
   }
 
-  bool is_output(std::size_t input, std::span<const Planes> planes) const {
+  bool is_output(std::size_t input, std::span<const BlockMemory> planes) const {
     for (std::size_t i = inputs_; i < blocks_.size(); ++i) {
       if (blocks_[input].overlap(planes[input], blocks_[i], planes[i])) return true;
     }
@@ -251,7 +251,8 @@ class AotEngine final : public Engine {
   }
 
   /// Planes of block `i` in memory that is not the caller's.
-  Planes set_aside(std::size_t i, std::int64_t rows, const Queue& queue, AsideLoan& aside) const {
+  BlockMemory set_aside(std::size_t i, std::int64_t rows, const Queue& queue,
+                        AsideLoan& aside) const {
     aside->resize(blocks_.size());
     Buffer& memory = (*aside)[i];
     const std::size_t bytes = blocks_[i].packed_bytes(rows);

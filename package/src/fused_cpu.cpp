@@ -22,7 +22,7 @@ class FusedCpuProgram final : public Program {
   FusedCpuProgram(const Package& package, const TargetDescription& target)
       : library_(package, target.programs), domains_(target.fused->domains) {}
 
-  CopyReport run(const Queue& /*queue*/, std::span<const Planes> blocks) override {
+  CopyReport run(const Queue& /*queue*/, std::span<const BlockMemory> blocks) override {
     thread_local CallBuffers mine;
     if (mine.blocks.size() < blocks.size()) mine.blocks.resize(blocks.size());
     if (mine.rows.size() < domains_.size()) mine.rows.resize(domains_.size());

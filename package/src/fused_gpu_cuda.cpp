@@ -135,7 +135,7 @@ class FusedGpuProgram final : public Program {
     }
   }
 
-  CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
+  CopyReport run(const Queue& queue, std::span<const BlockMemory> blocks) override {
     const DeviceGuard current(kernels_.device());
     const auto stream = static_cast<cudaStream_t>(queue.native_handle());
     const PerQueue<OfQueue>::Loan mine(queues_, queue, [] { return std::make_unique<OfQueue>(); });

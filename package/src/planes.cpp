@@ -54,7 +54,7 @@ PlanesOfBlock::PlanesOfBlock(BlockDescription description)
                      columns[0].plane == 0 && (columns.size() == 1 || step_ == 1);
 }
 
-bool PlanesOfBlock::find(const BoundBlock& block, Planes& planes) const noexcept {
+bool PlanesOfBlock::find(const BoundBlock& block, BlockMemory& planes) const noexcept {
   const std::vector<ColumnDescription>& columns = description_.columns;
   std::byte* const first_column = address_of(block, 0, element_size_);
   const std::int64_t rows = rows_of(block);
@@ -96,7 +96,7 @@ std::size_t PlanesOfBlock::packed_bytes(std::int64_t rows) const noexcept {
   return static_cast<std::size_t>(count_ * packed(nullptr, rows).pitch * element_size_);
 }
 
-Planes PlanesOfBlock::packed(std::byte* memory, std::int64_t rows) const noexcept {
+BlockMemory PlanesOfBlock::packed(std::byte* memory, std::int64_t rows) const noexcept {
   constexpr auto kLine = static_cast<std::int64_t>(kAlignment);
   return {memory, (bytes(rows) + kLine - 1) / kLine * kLine / element_size_, rows};
 }
@@ -126,27 +126,27 @@ TensorView PlanesOfBlock::bound_column(const BoundBlock& block, std::size_t i,
   return column(address_of(block, i, element_size_), pitch, rows, block.tensor.device);
 }
 
-TensorView PlanesOfBlock::column_of(const Planes& planes, std::size_t i,
+TensorView PlanesOfBlock::column_of(const BlockMemory& planes, std::size_t i,
                                     Device device) const noexcept {
   return column(address(planes, description_.columns[i].plane), planes.pitch, planes.rows, device);
 }
 
 std::size_t PlanesOfBlock::gather(const Queue& queue, const BoundBlock& block,
-                                  const Planes& to) const {
+                                  const BlockMemory& to) const {
   return strided_copies(queue, description_.columns.size(), [&](std::size_t i) {
     return TensorCopy{column_of(to, i, block.tensor.device), bound_column(block, i, to.rows)};
   });
 }
 
-std::size_t PlanesOfBlock::scatter(const Queue& queue, const Planes& from,
+std::size_t PlanesOfBlock::scatter(const Queue& queue, const BlockMemory& from,
                                    const BoundBlock& block) const {
   return strided_copies(queue, description_.columns.size(), [&](std::size_t i) {
     return TensorCopy{bound_column(block, i, from.rows), column_of(from, i, block.tensor.device)};
   });
 }
 
-bool PlanesOfBlock::planes_overlap(const Planes& mine, const PlanesOfBlock& other,
-                                   const Planes& theirs) const noexcept {
+bool PlanesOfBlock::planes_overlap(const BlockMemory& mine, const PlanesOfBlock& other,
+                                   const BlockMemory& theirs) const noexcept {
   return any_plane([&](std::int64_t place) {
     const Extent plane = extent_of_plane(mine, place);
     return other.any_plane([&](std::int64_t other_place) {

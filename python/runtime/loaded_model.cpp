@@ -65,7 +65,7 @@ FileStamp stamp_if_any(const std::string& file) {
   return file.empty() ? FileStamp{} : stamp_of(file);
 }
 
-package::ModelDescription described(const Source& source) {
+package::ModelDescription described(const ModelSource& source) {
   package::ModelDescription description = source.file.empty()
                                               ? package::inspect(source.path, source.options)
                                               : package::inspect(source.file);
@@ -94,7 +94,7 @@ package::ModelDescription described(const Source& source) {
 }
 
 /// Servers that say which file they have are held to it: they may get another one before they are asked again.
-ModelOptions options_of(const Source& source, const package::ModelDescription& description) {
+ModelOptions options_of(const ModelSource& source, const package::ModelDescription& description) {
   if (!source.is_url() || description.checksum.empty()) return source.options;
   return with_checksum(source.options, description.checksum);
 }
@@ -110,7 +110,7 @@ RowDependence rows_of(const AnyModel& model, const package::ModelDescription& de
 
 }  // namespace
 
-LoadedModel::LoadedModel(Source source, Device device)
+LoadedModel::LoadedModel(ModelSource source, Device device)
     : source_(std::move(source)),
       stamp_(stamp_if_any(source_.file)),
       device_(device),
@@ -199,7 +199,7 @@ Models& models() {
 
 }  // namespace
 
-std::shared_ptr<const LoadedModel> load_model(const Source& source, Device device) {
+std::shared_ptr<const LoadedModel> load_model(const ModelSource& source, Device device) {
   std::vector<std::string> same{source.is_url() ? source.same_as : source.path};
   if (same.front().empty()) return std::make_shared<const LoadedModel>(source, device);
   same.insert(same.end(), source.inputs.begin(), source.inputs.end());
@@ -238,7 +238,7 @@ std::shared_ptr<const LoadedModel> load_model(const Source& source, Device devic
   }
 }
 
-std::shared_ptr<const LoadedModel> load_model_to_keep(const Source& source, Device device) {
+std::shared_ptr<const LoadedModel> load_model_to_keep(const ModelSource& source, Device device) {
   constexpr std::size_t kMost = 8;
   Loaded model = load_model(source, device);
   std::vector<Loaded> dropped;  // freed without the lock

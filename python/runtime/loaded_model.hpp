@@ -42,7 +42,7 @@ struct FileStamp {
 FileStamp stamp_of(const std::string& path);
 
 /// A model, and how it is loaded.
-struct Source {
+struct ModelSource {
   std::string path;                       ///< absolute, or the URL of a model of servers
   ModelOptions options = {};              ///< of a URL: how its servers are reached
   std::vector<std::string> inputs = {};   ///< columns in words, of a file that does not say them
@@ -83,12 +83,12 @@ struct ThreadCalls {
 class LoadedModel {
  public:
   /// @throws LoadError, DeviceError; ConfigError where the file does not say which columns it reads
-  LoadedModel(Source source, Device device);
+  LoadedModel(ModelSource source, Device device);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
   ~LoadedModel();
 
-  const Source& source() const noexcept { return source_; }
+  const ModelSource& source() const noexcept { return source_; }
   const FileStamp& stamp() const noexcept { return stamp_; }
   Device device() const noexcept { return device_; }
   const package::ModelDescription& description() const noexcept { return description_; }
@@ -111,8 +111,8 @@ class LoadedModel {
  private:
   struct Calls;
 
-  Source source_;
-  FileStamp stamp_;  ///< of Source::file
+  ModelSource source_;
+  FileStamp stamp_;  ///< of ModelSource::file
   Device device_;
   package::ModelDescription description_;
   AnyModel model_;
@@ -125,9 +125,9 @@ class LoadedModel {
 /// A model on a device: one that is there, where it is the same, else it is loaded. Threads that request one at the same
 /// time wait for one load.
 /// @throws as LoadedModel
-std::shared_ptr<const LoadedModel> load_model(const Source& source, Device device);
+std::shared_ptr<const LoadedModel> load_model(const ModelSource& source, Device device);
 
 /// The same, and keeps the last few of them: each task of a cluster's worker unpickles its model and lets it go.
-std::shared_ptr<const LoadedModel> load_model_to_keep(const Source& source, Device device);
+std::shared_ptr<const LoadedModel> load_model_to_keep(const ModelSource& source, Device device);
 
 }  // namespace tensoa::python

@@ -201,13 +201,13 @@ std::string location_of(nb::handle path) {
   return nb::cast<std::string>(nb::module_::import_("os").attr("path").attr("abspath")(text));
 }
 
-nb::tuple tuple_of(std::vector<Block> blocks) {
+nb::tuple tuple_of(std::vector<ArgumentInfo> blocks) {
   nb::list all;
-  for (Block& block : blocks) all.append(nb::cast(std::move(block)));
+  for (ArgumentInfo& block : blocks) all.append(nb::cast(std::move(block)));
   return nb::tuple(all);
 }
 
-std::string repr_of(const Block& block) {
+std::string repr_of(const ArgumentInfo& block) {
   std::string shape;
   for (const auto& size : block.shape) {
     shape += (shape.empty() ? "" : ", ") + (size ? std::to_string(*size) : "rows");
@@ -304,21 +304,21 @@ NB_MODULE(_runtime, module) {
     }
   });
 
-  nb::class_<Block>(module, "Block",
-                    "An argument or a result of a model: a tensor over columns of one dtype.")
-      .def_prop_ro("name", [](const Block& block) { return block.name; })
+  nb::class_<ArgumentInfo>(
+      module, "Block", "An argument or a result of a model: a tensor over columns of one dtype.")
+      .def_prop_ro("name", [](const ArgumentInfo& block) { return block.name; })
       .def_prop_ro(
-          "dtype", [](const Block& block) { return block.dtype; },
+          "dtype", [](const ArgumentInfo& block) { return block.dtype; },
           "Of its columns: \"float32\"; \"number\" where any will do.")
       .def_prop_ro(
-          "shape", [](const Block& block) { return tuple_of_values(block.shape); },
+          "shape", [](const ArgumentInfo& block) { return tuple_of_values(block.shape); },
           nb::sig("def shape(self) -> tuple[int | None, ...]"),
           "Of the tensor; None is the number of rows.")
       .def_prop_ro(
-          "columns", [](const Block& block) { return tuple_of_values(block.columns); },
+          "columns", [](const ArgumentInfo& block) { return tuple_of_values(block.columns); },
           nb::sig("def columns(self) -> tuple[str, ...]"), "The names of its columns in a call.")
       .def_prop_ro(
-          "collection", [](const Block& block) { return block.collection; },
+          "collection", [](const ArgumentInfo& block) { return block.collection; },
           "Blocks of one number have the same number of rows; None: the number of "
           "rows is in the shape.")
       .def("__repr__", &repr_of);
@@ -333,7 +333,7 @@ NB_MODULE(_runtime, module) {
   module.def(
       "inspect",
       [](nb::handle path, nb::kwargs service) {
-        const Source source = source_of(path_of(path), service, "tensoa.inspect");
+        const ModelSource source = source_of(path_of(path), service, "tensoa.inspect");
         std::string text;
         {
           const WithoutInterpreter others_may_run;

@@ -42,7 +42,7 @@ PyObject* item_of(PyObject* dict, nb::handle key) {
   return value;
 }
 
-std::shared_ptr<const LoadedModel> model_of(const Source& source, const std::string& device,
+std::shared_ptr<const LoadedModel> model_of(const ModelSource& source, const std::string& device,
                                             bool is_kept) {
   const WithoutInterpreter released;
   const Device on = parse_device(device);
@@ -168,7 +168,7 @@ class Turn {
 /// The arguments of a call, for as long as it lasts.
 struct RuntimeModel::Given {
   /// A scalar of the model that was not given as one number: one for each group?
-  struct Numbers {
+  struct ScalarLists {
     std::string what;
     std::string shape;
     std::string expected;  ///< of one call
@@ -184,7 +184,7 @@ struct RuntimeModel::Given {
   std::vector<ArrayView> views;
   std::vector<std::string> rows_of;         ///< of each collection what its number of rows is from
   std::vector<std::vector<Offsets>> lists;  ///< that the rows of each are in, the outermost first
-  std::vector<Numbers> numbers;
+  std::vector<ScalarLists> numbers;
   std::optional<Groups> groups;        ///< that are separate calls
   std::vector<std::int64_t> ordinals;  ///< of groups, for collections with one row in each
   bool is_traced = false;              ///< of Awkward Array: types without numbers
@@ -194,11 +194,11 @@ struct RuntimeModel::Given {
   std::size_t copied = 0;                             ///< bytes, for what had to be converted
 };
 
-Source source_of(const std::string& path, nb::dict& service, const std::string& function,
-                 std::vector<std::string> others) {
-  Source source{.path = path,
-                .options = service_options(path, service, function, std::move(others)),
-                .file = path};
+ModelSource source_of(const std::string& path, nb::dict& service, const std::string& function,
+                      std::vector<std::string> others) {
+  ModelSource source{.path = path,
+                     .options = service_options(path, service, function, std::move(others)),
+                     .file = path};
   if (!source.is_url()) return source;
   const auto text_of = [&](const char* name) {
     return nb::cast<std::string>(service.get(name, nb::str("")));
@@ -222,7 +222,7 @@ RuntimeModel::RuntimeModel(const std::string& path, const std::string& device,
   const auto source_now = [&] {
     return source_of(path, service_, "tensoa.Model", {"device", "columns", "outputs"});
   };
-  Source source = source_now();
+  ModelSource source = source_now();
   if (!digest.empty() && source.file.empty()) {
     service_["checksum"] = digest;
     source = source_now();
@@ -697,7 +697,7 @@ void RuntimeModel::find_groups(Given& given, ThreadCall& thread) const {
       (given.lists.size() == 1 && given.numbers.empty() && rows_are_independent() == true);
   if (is_one_call) {
     if (given.numbers.empty() || given.is_traced) return;
-    const Given::Numbers& numbers = given.numbers.front();
+    const Given::ScalarLists& numbers = given.numbers.front();
     refuse(numbers.what + " has the shape " + numbers.shape + ", expected " + numbers.expected +
            " for the whole call");
   }
@@ -731,7 +731,7 @@ void RuntimeModel::find_groups(Given& given, ThreadCall& thread) const {
     }
     groups.offsets.push_back(lists.back().first);
   }
-  for (const Given::Numbers& numbers : given.numbers) {
+  for (const Given::ScalarLists& numbers : given.numbers) {
     if (numbers.count == groups.count && numbers.lists == outer) continue;
     refuse(numbers.what + " has the shape " + numbers.shape +
            (numbers.lists == outer ? "" : " and other lists") + ", expected " + numbers.expected +
@@ -1213,11 +1213,11 @@ std::string RuntimeModel::device() const { return to_string(loaded_->device()); 
 
 namespace {
 
-std::vector<Block> blocks_of(const std::vector<BlockOfPlanes>& blocks,
-                             const std::vector<std::string>& names, bool takes_any) {
-  std::vector<Block> all;
+std::vector<ArgumentInfo> blocks_of(const std::vector<BlockOfPlanes>& blocks,
+                                    const std::vector<std::string>& names, bool takes_any) {
+  std::vector<ArgumentInfo> all;
   for (const BlockOfPlanes& block : blocks) {
-    Block& one = all.emplace_back();
+    ArgumentInfo& one = all.emplace_back();
     one.name = block.block.name;
     one.dtype = takes_any ? "number" : std::string(name_of(block.block.element.dtype));
     for (const std::int64_t size : shape_of(block.block)) {
@@ -1238,11 +1238,11 @@ std::vector<Block> blocks_of(const std::vector<BlockOfPlanes>& blocks,
 
 }  // namespace
 
-std::vector<Block> RuntimeModel::inputs() const {
+std::vector<ArgumentInfo> RuntimeModel::inputs() const {
   return blocks_of(loaded_->planes().inputs, input_names_, loaded_->planes().takes_any_numbers);
 }
 
-std::vector<Block> RuntimeModel::outputs() const {
+std::vector<ArgumentInfo> RuntimeModel::outputs() const {
   return blocks_of(loaded_->planes().outputs, output_names_, false);
 }
 
@@ -1272,11 +1272,11 @@ std::string RuntimeModel::repr() const {
     std::string columns;
   };
   std::vector<Line> lines;
-  const auto rows_of = [&](const Block& block) {
+  const auto rows_of = [&](const ArgumentInfo& block) {
     return loaded_->planes().collections > 1 ? 'n' + std::to_string(*block.collection) : "rows";
   };
-  const auto add = [&](const char* way, const std::vector<Block>& blocks) {
-    for (const Block& block : blocks) {
+  const auto add = [&](const char* way, const std::vector<ArgumentInfo>& blocks) {
+    for (const ArgumentInfo& block : blocks) {
       std::string type;
       for (const auto& size : block.shape) {
         type += (type.empty() ? "" : ", ") + (size ? std::to_string(*size) : rows_of(block));

@@ -15,7 +15,7 @@
 namespace tensoa::python {
 
 /// An argument or result of a model, as Python sees it.
-struct Block {
+struct ArgumentInfo {
   std::string name;
   std::string dtype;                               ///< "number" where any will do
   std::vector<std::optional<std::int64_t>> shape;  ///< nothing for rows
@@ -31,8 +31,8 @@ struct Copies {
 };
 
 /// @param path absolute, or a URL @param service, function, others as service_options() takes them
-Source source_of(const std::string& path, nb::dict& service, const std::string& function,
-                 std::vector<std::string> others = {});
+ModelSource source_of(const std::string& path, nb::dict& service, const std::string& function,
+                      std::vector<std::string> others = {});
 
 /// tensoa.Model.
 class RuntimeModel {
@@ -54,8 +54,8 @@ class RuntimeModel {
   const std::vector<std::string>& words_of_outputs() const noexcept { return words_of_outputs_; }
   const nb::dict& service() const noexcept { return service_; }
   std::string device() const;
-  std::vector<Block> inputs() const;
-  std::vector<Block> outputs() const;
+  std::vector<ArgumentInfo> inputs() const;
+  std::vector<ArgumentInfo> outputs() const;
   std::optional<bool> rows_are_independent() const;
   std::optional<Copies> last_copies() const;
   std::string repr() const;

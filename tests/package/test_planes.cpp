@@ -54,8 +54,8 @@ void for_each_plane(const Drawn& drawn, const Action& action) {
   }
 }
 
-std::optional<Planes> in_place(const PlanesOfBlock& planes, const BoundBlock& block) {
-  Planes found{};
+std::optional<BlockMemory> in_place(const PlanesOfBlock& planes, const BoundBlock& block) {
+  BlockMemory found{};
   return planes.in_place(block, found) ? std::optional(found) : std::nullopt;
 }
 
@@ -140,7 +140,7 @@ TEST_F(AnyPlanes, AreUsedWhereTheyLieExactlyIfTheyAscendAtOnePitch) {
     SCOPED_TRACE("seed " + std::to_string(test::seed()) + ", draw " + std::to_string(draw_number));
     const Drawn drawn = draw();
     const PlanesOfBlock block(drawn.description);
-    const std::optional<Planes> got = in_place(block, drawn.block);
+    const std::optional<BlockMemory> got = in_place(block, drawn.block);
     const auto size = static_cast<std::int64_t>(drawn.description.element.element_size());
     const std::byte* first = nullptr;  // of all planes, where there is a pitch
     std::optional<std::int64_t> pitch;
@@ -182,7 +182,7 @@ TEST_F(AnyPlanes, AreGatheredAndScatteredByteForByteAndNothingElseIsTouched) {
     const std::vector<std::byte> before = arena_;
     // Exactly as large as is said: a sanitizer sees what is written behind it.
     std::vector<std::byte> memory(block.packed_bytes(rows_of(drawn.block)));
-    const Planes planes = block.packed(memory.data(), rows_of(drawn.block));
+    const BlockMemory planes = block.packed(memory.data(), rows_of(drawn.block));
     std::size_t bytes = 0;
     for_each_plane(drawn, [&](const std::byte*, std::size_t) { bytes += bytes_of_plane(drawn); });
 
@@ -215,8 +215,8 @@ TEST_F(AnyPlanes, OfTwoBlocksShareMemoryExactlyIfTheyHaveAByteInCommon) {
     const Drawn b = draw();
     const PlanesOfBlock block_a(a.description);
     const PlanesOfBlock block_b(b.description);
-    const std::optional<Planes> planes_a = in_place(block_a, a.block);
-    const std::optional<Planes> planes_b = in_place(block_b, b.block);
+    const std::optional<BlockMemory> planes_a = in_place(block_a, a.block);
+    const std::optional<BlockMemory> planes_b = in_place(block_b, b.block);
     if (!planes_a || !planes_b) continue;
     const std::vector<bool> bytes_a = bytes_of(a);
     const std::vector<bool> bytes_b = bytes_of(b);

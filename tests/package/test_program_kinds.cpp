@@ -27,7 +27,7 @@ class Constant final : public package::Program {
  public:
   explicit Constant(float value) : value_(value) {}
 
-  CopyReport run(const Queue& /*queue*/, std::span<const package::Planes> blocks) override {
+  CopyReport run(const Queue& /*queue*/, std::span<const package::BlockMemory> blocks) override {
     auto* const values = reinterpret_cast<float*>(blocks.back().first);
     for (std::int64_t i = 0; i < blocks.back().rows; ++i) values[i] = value_;
     return {};

@@ -40,7 +40,7 @@ class Kernels final : public package::Program {
   explicit Kernels(const TargetDescription& target)
       : kernels_(target.fused->kernels ? target.fused->kernels->kernels.size() : 0) {}
 
-  CopyReport run(const Queue& /*queue*/, std::span<const package::Planes> blocks) override {
+  CopyReport run(const Queue& /*queue*/, std::span<const package::BlockMemory> blocks) override {
     auto* const values = reinterpret_cast<float*>(blocks.back().first);
     for (std::int64_t i = 0; i < blocks.back().rows; ++i) values[i] = static_cast<float>(kernels_);
     return {};

@@ -230,7 +230,8 @@ InferCaller::Offsets InferCaller::read_inputs(const TableChunk& chunk, const Inf
 }
 
 /// For blocks whose columns have to lie at equal distances.
-void InferCaller::put_planes_together(const InputSource& input, std::size_t rows, Planes& planes) {
+void InferCaller::put_planes_together(const InputSource& input, std::size_t rows,
+                                      InputPlanes& planes) {
   const PlaneMemory needed(input.block, rows);
   const std::size_t size = input.block.element.element_size();
   Buffer& memory = together_[static_cast<std::size_t>(&planes - planes_.data())];

@@ -61,7 +61,7 @@ class InferCaller {
   using Offsets = std::vector<std::vector<std::int64_t>>;
 
   /// An input block: where its planes lie, for all calls of the chunk.
-  struct Planes {
+  struct InputPlanes {
     std::vector<const std::byte*> data;
     std::size_t pitch = 0;  ///< elements, of vectors and matrices
   };
@@ -74,7 +74,7 @@ class InferCaller {
   /// rows are one call, or each is
   Offsets read_inputs(const columnar::TableChunk& chunk, const InferColumns& columns,
                       const std::vector<std::int64_t>& groups);
-  void put_planes_together(const InputSource& input, std::size_t rows, Planes& planes);
+  void put_planes_together(const InputSource& input, std::size_t rows, InputPlanes& planes);
   void call(const InferColumns& columns, const Offsets& offsets, std::size_t number,
             InferredChunk& out);
   void bind(std::vector<BoundBlock>& blocks, const BlockDescription& block,
@@ -87,7 +87,7 @@ class InferCaller {
   Match match_;
   bool are_rows_independent_;
   columnar::NumberRules rules_;
-  std::vector<Planes> planes_;                   ///< of each input
+  std::vector<InputPlanes> planes_;              ///< of each input
   std::vector<columnar::NumberMemory> numbers_;  ///< of each plane of each input
   std::vector<Buffer> together_;                 ///< of each input whose planes lay apart
   std::vector<Buffer> on_device_;                ///< of each block of a call

@@ -56,7 +56,7 @@ std::unique_ptr<parquet::arrow::FileReader> reader_of(const std::string& path, c
 }
 
 /// Shared by the parts of a file.
-struct Source {
+struct OpenFile {
   Path path;
   File file;
   MetaData metadata;
@@ -67,7 +67,7 @@ struct Source {
 
 class RowGroup final : public TablePart {
  public:
-  RowGroup(std::shared_ptr<const Source> source, int number, std::uint64_t first_row)
+  RowGroup(std::shared_ptr<const OpenFile> source, int number, std::uint64_t first_row)
       : source_(std::move(source)), number_(number), first_row_(first_row) {
     rows_ = static_cast<std::uint64_t>(source_->metadata->RowGroup(number)->num_rows());
   }
@@ -103,7 +103,7 @@ class RowGroup final : public TablePart {
   }
 
  private:
-  std::shared_ptr<const Source> source_;
+  std::shared_ptr<const OpenFile> source_;
   int number_;
   std::uint64_t first_row_;
   std::uint64_t rows_ = 0;
@@ -115,7 +115,7 @@ class RowGroup final : public TablePart {
 
 class RowGroups final : public TableParts {
  public:
-  explicit RowGroups(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+  explicit RowGroups(std::shared_ptr<const OpenFile> source) : source_(std::move(source)) {}
 
   std::unique_ptr<TablePart> next() override {
     if (next_ == source_->metadata->num_row_groups()) return {};
@@ -125,7 +125,7 @@ class RowGroups final : public TableParts {
   }
 
  private:
-  std::shared_ptr<const Source> source_;
+  std::shared_ptr<const OpenFile> source_;
   int next_ = 0;
   std::uint64_t first_row_ = 0;
 };
@@ -162,12 +162,12 @@ class ParquetFormat final : public ArrowFormat {
       add_leaves(field_at(fields_, column.places), leaves);
     }
     return std::make_unique<RowGroups>(
-        std::make_shared<const Source>(Source{name,
-                                              file_,
-                                              metadata_,
-                                              {leaves.begin(), leaves.end()},
-                                              options.columns,
-                                              options.rows_per_chunk}));
+        std::make_shared<const OpenFile>(OpenFile{name,
+                                                  file_,
+                                                  metadata_,
+                                                  {leaves.begin(), leaves.end()},
+                                                  options.columns,
+                                                  options.rows_per_chunk}));
   }
 
  private:

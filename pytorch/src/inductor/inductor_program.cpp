@@ -31,8 +31,8 @@
 namespace tensoa::pytorch {
 namespace {
 
+using package::BlockMemory;
 using package::PlaneRange;
-using package::Planes;
 
 /// An argument: some planes of a block, as a tensor [planes, rows].
 struct Argument {
@@ -120,11 +120,11 @@ class InductorProgram final : public package::Program {
   InductorProgram(const InductorProgram&) = delete;
   InductorProgram& operator=(const InductorProgram&) = delete;
 
-  CopyReport run(const Queue& queue, std::span<const Planes> blocks) override {
+  CopyReport run(const Queue& queue, std::span<const BlockMemory> blocks) override {
     return with_allocation_errors([&] { return call(queue, blocks); });
   }
 
-  CopyReport warm_up(const Queue& queue, std::span<const Planes> blocks) override {
+  CopyReport warm_up(const Queue& queue, std::span<const BlockMemory> blocks) override {
     return with_allocation_errors(
         [&] { return with_graphs_ ? prepare(queue, blocks) : call(queue, blocks); });
   }
@@ -144,7 +144,7 @@ class InductorProgram final : public package::Program {
     }
   }
 
-  CopyReport call(const Queue& queue, std::span<const Planes> blocks) {
+  CopyReport call(const Queue& queue, std::span<const BlockMemory> blocks) {
     pin_torch_to_one_thread();
     const c10::InferenceMode no_gradients;
     const StreamGuard on_queue(queue);
@@ -156,7 +156,7 @@ class InductorProgram final : public package::Program {
     return {};
   }
 
-  CopyReport prepare(const Queue& queue, std::span<const Planes> blocks) {
+  CopyReport prepare(const Queue& queue, std::span<const BlockMemory> blocks) {
     pin_torch_to_one_thread();
     const c10::InferenceMode no_gradients;
     const StreamGuard on_queue(queue);
@@ -189,22 +189,23 @@ class InductorProgram final : public package::Program {
     std::vector<std::unique_ptr<Captured>> graphs;
   };
 
-  void run(const Queue& queue, Container& container, std::span<const Planes> blocks) const {
+  void run(const Queue& queue, Container& container, std::span<const BlockMemory> blocks) const {
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
       wrap_again(container.arguments[i], view_of(arguments_[i], blocks[arguments_[i].block]));
     }
     container.runner->run(container.arguments, StreamGuard::torch_stream(queue));
   }
 
-  static const Captured* find(const Container& container, std::span<const Planes> blocks) {
+  static const Captured* find(const Container& container, std::span<const BlockMemory> blocks) {
     for (const auto& captured : container.graphs) {
-      if (std::ranges::equal(captured->rows, blocks, {}, {}, &Planes::rows)) return captured.get();
+      if (std::ranges::equal(captured->rows, blocks, {}, {}, &BlockMemory::rows))
+        return captured.get();
     }
     return nullptr;
   }
 
   CopyReport replay(const Queue& queue, const Captured& captured,
-                    std::span<const Planes> blocks) const {
+                    std::span<const BlockMemory> blocks) const {
     CopyReport copies;
     for (std::size_t i = 0; i < arguments_.size() && is_input(i); ++i) {
       copies.add_in(copy_planes(queue, captured.views[i], view_of(i, blocks)),
@@ -220,7 +221,7 @@ class InductorProgram final : public package::Program {
   }
 
   /// Adds a graph for these numbers of rows, or says in graphs_are_off_ why there are none.
-  void capture(const Queue& queue, Container& container, std::span<const Planes> blocks) {
+  void capture(const Queue& queue, Container& container, std::span<const BlockMemory> blocks) {
     auto captured = std::make_unique<Captured>(place(blocks));
     for (std::size_t i = 0; i < arguments_.size() && is_input(i); ++i) {
       copy_planes(queue, captured->views[i], view_of(i, blocks));
@@ -242,7 +243,7 @@ class InductorProgram final : public package::Program {
 
   /// Tries what every call needs: the program, and memory.
   std::string what_still_works(const Queue& queue, Container& container,
-                               std::span<const Planes> blocks) const {
+                               std::span<const BlockMemory> blocks) const {
     try {
       run(queue, container, blocks);
       queue.wait();
@@ -256,9 +257,9 @@ class InductorProgram final : public package::Program {
   }
 
   /// Memory for all arguments, as tensors.
-  Captured place(std::span<const Planes> blocks) const {
+  Captured place(std::span<const BlockMemory> blocks) const {
     Captured captured;
-    for (const Planes& block : blocks) captured.rows.push_back(block.rows);
+    for (const BlockMemory& block : blocks) captured.rows.push_back(block.rows);
     std::vector<std::size_t> places;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -280,11 +281,11 @@ class InductorProgram final : public package::Program {
 
   bool is_input(std::size_t argument) const { return arguments_[argument].block < inputs_; }
 
-  TensorView view_of(std::size_t argument, std::span<const Planes> blocks) const {
+  TensorView view_of(std::size_t argument, std::span<const BlockMemory> blocks) const {
     return view_of(arguments_[argument], blocks[arguments_[argument].block]);
   }
 
-  TensorView view_of(const Argument& argument, const Planes& block) const {
+  TensorView view_of(const Argument& argument, const BlockMemory& block) const {
     const PlaneRange& planes = argument.planes;
     const auto plane_bytes = block.pitch * static_cast<std::int64_t>(size_of(argument.dtype));
     TensorView view{.data = block.first + planes.first * plane_bytes,

@@ -55,7 +55,7 @@ void* MemoryBridge::allocate(std::size_t bytes, Device device, void* stream) {
   MemoryCharge charge(device, MemoryPurpose::kEngines, bytes);
   void* const data = ask(allocator_, bytes, device, stream);
   const std::lock_guard lock(mutex_);
-  blocks_.insert_or_assign(data, Block{std::move(charge), stream});
+  blocks_.insert_or_assign(data, Allocation{std::move(charge), stream});
   TorchMemory& figures = figures_[place_of(device)];
   figures.in_use += bytes;
   figures.held = figures.in_use;

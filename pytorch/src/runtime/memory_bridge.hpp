@@ -44,7 +44,7 @@ class MemoryBridge {
   void reset_peak(Device device);
 
  private:
-  struct Block {
+  struct Allocation {
     MemoryCharge charge;  ///< of the device, for the bytes of the block
     void* stream;         ///< nullptr: of no call
   };
@@ -53,7 +53,7 @@ class MemoryBridge {
   std::function<void*()> current_stream_;
   std::function<void(Device)> wait_;
   mutable std::mutex mutex_;
-  std::unordered_map<const void*, Block> blocks_;
+  std::unordered_map<const void*, Allocation> blocks_;
   std::array<TorchMemory, kMaxDevices> figures_{};
 };
 

@@ -23,7 +23,7 @@ constexpr std::int32_t kNone = -1;
 
 /// Numbers ids 0, 1, 2 … as they come: a hash table with open addressing, at most half full. It
 /// grows with the ids, of which there are far fewer than hits, and so stays in the cache.
-class Numbers {
+class IdNumbers {
  public:
   std::int32_t of(std::int64_t id) {
     Entry* entry = &table_[place_of(id)];
@@ -87,7 +87,7 @@ struct Group {
 struct Matching {
   explicit Matching(ConstView<Hit> hits)
       : particle_of(hits.size(), kNone), track_of(hits.size(), kNone) {
-    Numbers track_ids;
+    IdNumbers track_ids;
     for (std::size_t i = 0; i < hits.size(); ++i) {
       if (hits.track_id[i] >= 0) track_of[i] = track_ids.of(hits.track_id[i]);
       if (hits.particle_id[i] != 0) particle_of[i] = ids.of(hits.particle_id[i]);
@@ -115,7 +115,7 @@ struct Matching {
     return track.has_majority() && track.main == static_cast<std::int32_t>(number);
   }
 
-  Numbers ids;  ///< of particles
+  IdNumbers ids;  ///< of particles
   std::vector<std::int32_t> particle_of, track_of;
   std::vector<Group> particles, tracks;
 };

@@ -14,7 +14,7 @@ namespace tensoa::package {
 /// Where a block lies in one call: plane p begins `p * pitch` elements after `first`. Planes ascend and
 /// do not lie on each other: the pitch is the number of rows at least. Without rows, or of a single
 /// plane, it may be anything from 0 on.
-struct Planes {
+struct BlockMemory {
   std::byte* first;
   std::int64_t pitch;
   std::int64_t rows;
@@ -35,7 +35,7 @@ class PlanesOfBlock {
   /// Sets `planes` to those of `block` where its columns lie. Allocates nothing.
   /// @return false where they are not the planes of one ascending pitch, as columns in foreign memory may be;
   /// `planes` is then not changed
-  bool in_place(const BoundBlock& block, Planes& planes) const noexcept {
+  bool in_place(const BoundBlock& block, BlockMemory& planes) const noexcept {
     if (!is_side_by_side_ || block.form != BlockForm::kInPlace) return find(block, planes);
     const TensorView& tensor = block.tensor;
     const std::size_t row_dimension = block.row_dimension();
@@ -52,48 +52,48 @@ class PlanesOfBlock {
   std::size_t packed_bytes(std::int64_t rows) const noexcept;
 
   /// Planes of `rows` rows in memory of packed_bytes(rows) bytes.
-  Planes packed(std::byte* memory, std::int64_t rows) const noexcept;
+  BlockMemory packed(std::byte* memory, std::int64_t rows) const noexcept;
 
   /// Copies the columns of `block`, wherever they lie, to `to`, in the order of `queue`.
   /// @return the bytes of its columns @throws DeviceError
-  std::size_t gather(const Queue& queue, const BoundBlock& block, const Planes& to) const;
+  std::size_t gather(const Queue& queue, const BoundBlock& block, const BlockMemory& to) const;
 
   /// The same from planes to columns.
-  std::size_t scatter(const Queue& queue, const Planes& from, const BoundBlock& block) const;
+  std::size_t scatter(const Queue& queue, const BlockMemory& from, const BoundBlock& block) const;
 
   /// Whether rows of the two share memory. Single planes are compared only where the extents overlap.
-  bool overlap(const Planes& mine, const PlanesOfBlock& other,
-               const Planes& theirs) const noexcept {
+  bool overlap(const BlockMemory& mine, const PlanesOfBlock& other,
+               const BlockMemory& theirs) const noexcept {
     return extent(mine).overlaps(other.extent(theirs)) && planes_overlap(mine, other, theirs);
   }
 
  private:
   /// in_place(), of any block.
-  bool find(const BoundBlock& block, Planes& planes) const noexcept;
+  bool find(const BoundBlock& block, BlockMemory& planes) const noexcept;
 
   /// Bytes of one plane that has `rows` rows; scalars have one element for all.
   std::int64_t bytes(std::int64_t rows) const noexcept {
     return (is_scalar_ && rows > 1 ? 1 : rows) * element_size_;
   }
 
-  std::byte* address(const Planes& planes, std::int64_t place) const noexcept {
+  std::byte* address(const BlockMemory& planes, std::int64_t place) const noexcept {
     return planes.first + place * planes.pitch * element_size_;
   }
 
-  Extent extent_of_plane(const Planes& planes, std::int64_t place) const noexcept {
+  Extent extent_of_plane(const BlockMemory& planes, std::int64_t place) const noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(address(planes, place));
     return {begin, begin + static_cast<std::uintptr_t>(bytes(planes.rows))};
   }
 
   /// From the first byte of the first plane to the end of the last.
-  Extent extent(const Planes& planes) const noexcept {
+  Extent extent(const BlockMemory& planes) const noexcept {
     return {reinterpret_cast<std::uintptr_t>(planes.first),
             extent_of_plane(planes, count_ - 1).end};
   }
 
   /// overlap(), where the extents overlap.
-  bool planes_overlap(const Planes& mine, const PlanesOfBlock& other,
-                      const Planes& theirs) const noexcept;
+  bool planes_overlap(const BlockMemory& mine, const PlanesOfBlock& other,
+                      const BlockMemory& theirs) const noexcept;
 
   /// Whether `visit(p)` says so of the place of any plane of the block's columns.
   template <class Visit>
@@ -105,7 +105,7 @@ class PlanesOfBlock {
 
   /// Column `i` where the caller has it, and in `planes`.
   TensorView bound_column(const BoundBlock& block, std::size_t i, std::int64_t rows) const noexcept;
-  TensorView column_of(const Planes& planes, std::size_t i, Device device) const noexcept;
+  TensorView column_of(const BlockMemory& planes, std::size_t i, Device device) const noexcept;
 
   BlockDescription description_;
   std::int64_t element_size_;

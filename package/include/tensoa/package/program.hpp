@@ -38,10 +38,10 @@ class Program {
   /// @return what was copied
   /// @throws std::exception, with the reason; DeviceError
   /// *Threads*: safe, also on one queue.
-  virtual CopyReport run(const Queue& queue, std::span<const Planes> blocks) = 0;
+  virtual CopyReport run(const Queue& queue, std::span<const BlockMemory> blocks) = 0;
 
   /// As Engine::warm_up. @throws as run; EngineError, whole but for the name of the model
-  virtual CopyReport warm_up(const Queue& queue, std::span<const Planes> blocks) {
+  virtual CopyReport warm_up(const Queue& queue, std::span<const BlockMemory> blocks) {
     return run(queue, blocks);
   }
 

@@ -159,7 +159,7 @@ class StagePrinter(NestPrinter):
             if kind == "float" and type_of(places.dtype) == "std::int64_t":
                 named = f"{place_pointer} + ({where.text()}) * kTileRows"
                 nothing = self.weights.packed(np.full(padded(elements_of(root)), np.nan, np.float32))
-                sources = f"const Source from[] = {{{{&{self.shared(source)}, {named}}}}};"
+                sources = f"const IndexedRows from[] = {{{{&{self.shared(source)}, {named}}}}};"
                 return f"{sources} gather_tile({pointer}, {elements_of(root)}, from, {nothing}, n);"
         to, place = self.at_row(pointer, nest.target), self.at_row(place_pointer, where)
         read, size = self.far_element(source, index), self.rows_text(str(x.shape[root.op.axis]))
@@ -179,7 +179,7 @@ class StagePrinter(NestPrinter):
             return f"gather_row<float>({pointer}, {count}, Memory{memory}, {self.at_row(place_pointer, where)});"
         nothing = self.weights.packed(np.full(padded(count), np.nan, np.float32))
         source = f"{{&table, {place_pointer} + ({where.text()}) * kTileRows}}"
-        names = f"const Memory table{memory}; const Source from[] = {{{source}}};"
+        names = f"const Memory table{memory}; const IndexedRows from[] = {{{source}}};"
         return f"{names} gather_tile({pointer}, {count}, from, {nothing}, n);"
 
     @functools.cached_property
@@ -204,9 +204,9 @@ class StagePrinter(NestPrinter):
         if self.is_tile:
             nothing = self.weights.packed(np.full(padded(count), np.nan, np.float32))
             sources = [f"{{&{m}, {at.pointer} + ({at.at.text()}) * kTileRows}}" for m, at in zip(memories, where)]
-            return f"const Source from[] = {{{', '.join(sources)}}}; gather_tile({pointer}, {count}, from, {nothing}, n);"
+            return f"const IndexedRows from[] = {{{', '.join(sources)}}}; gather_tile({pointer}, {count}, from, {nothing}, n);"
         rows = [f"{{&{m}, {at.pointer} + {at.at.text()}}}" for m, at in zip(memories, where)]
-        return f"const Source from[] = {{{', '.join(rows)}}}; add_rows({pointer}, {count}, from);"
+        return f"const IndexedRows from[] = {{{', '.join(rows)}}}; add_rows({pointer}, {count}, from);"
 
     def far_element(self, source: Tensor, index: Indices) -> str:
         """An element of the row `place`."""

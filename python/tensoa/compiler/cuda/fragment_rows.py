@@ -106,9 +106,9 @@ class FragmentStage(LayerPrinter):
     def planes_text(self, planes: Sequence[int], layout: Layout) -> str:
         first, count = planes[0], len(planes)
         if tuple(planes) == tuple(range(first, first + count)) and layout == in_a_row(count):
-            return f"Planes{{{first}, {count}, nullptr}}"
+            return f"PlaneNumbers{{{first}, {count}, nullptr}}"
         table = [planes[e] if e >= 0 else -1 for e in layout]
-        return f"Planes{{0, 0, {self.weights.at('int', np.array(table, np.int32).tobytes())}}}"
+        return f"PlaneNumbers{{0, 0, {self.weights.at('int', np.array(table, np.int32).tobytes())}}}"
 
     def is_read_elementwise(self, root: Tensor) -> bool:
         """Whether other values, that may come from memory, lie as it does."""

@@ -483,7 +483,7 @@ inline void gather_row(T* y, int count, const Memory& memory, std::int64_t place
 }
 /// The sum of rows of memory; a place outside of one makes it NaN.
 template <int kCount>
-inline void add_rows(float* y, int count, const Source (&from)[kCount]) {
+inline void add_rows(float* y, int count, const IndexedRows (&from)[kCount]) {
   const float* rows[kCount];
   for (int k = 0; k < kCount; ++k) {
     const std::int64_t place = *from[k].index;

@@ -103,7 +103,7 @@ inline float* row_of(const Memory& memory, std::int64_t place, float* otherwise)
 
 /// The sum of rows from kCount memories; `nan`: what a place outside of one reads.
 template <int kCount>
-inline void gather_tile(float* y, int width, const Source (&sources)[kCount], const float* nan,
+inline void gather_tile(float* y, int width, const IndexedRows (&sources)[kCount], const float* nan,
                         int n) {
   const float* from[kCount][kTileRows];
   for (int k = 0; k < kCount; ++k)

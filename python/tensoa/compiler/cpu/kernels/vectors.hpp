@@ -55,7 +55,7 @@ struct Memory {
 };
 
 /// The rows of a buffer that an index names.
-struct Source {
+struct IndexedRows {
   const Memory* memory;
   const std::int64_t* index;
 };

@@ -22,7 +22,7 @@ __device__ __forceinline__ float to_float(Bfloat16 x) {
 
 // Numbers of planes. `places`: the plane of each position of the tiles, -1 for padding; or nullptr:
 // the first `width` positions are the planes from `first` on.
-struct Planes {
+struct PlaneNumbers {
   int first, width;
   const int* places;
   __device__ int place(int column) const {
@@ -34,7 +34,7 @@ template <class T>
 struct Columns {
   T* data;
   int64 pitch;
-  Planes planes;
+  PlaneNumbers planes;
   __device__ T at(int plane, int64 row) const { return data[plane * pitch + row]; }
 };
 
