@@ -10,8 +10,8 @@
 #include "tensoa/core/memory_budget.hpp"
 #include "tensoa/pytorch/runtime.hpp"
 
-// Part of the GPU seam of pytorch/: the files of cuda/ are linked, or without_cuda.cpp. The device itself is
-// behind core/src/device_ops.hpp.
+// Part of the GPU seam of pytorch/: the files *_cuda.cpp are linked, or *_none.cpp. The device itself is behind
+// core/src/device_ops.hpp.
 
 namespace tensoa::pytorch {
 
