@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "bench/gpu_probe.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::bench {
 namespace {
@@ -27,7 +27,7 @@ void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   int device = 0;
   static_cast<void>(cudaGetDevice(&device));
-  tensoa::detail::throw_gpu_error(Device::cuda(device), std::string("scaling: ") + what, status);
+  tensoa::throw_gpu_error(Device::cuda(device), std::string("scaling: ") + what, status);
 }
 
 cudaStream_t stream_of(const Queue& queue) {

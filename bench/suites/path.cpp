@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <barrier>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -69,15 +71,15 @@ using Collection = PortableCollection<Layout>;
 /// Puts the rows of `from` after the first `rows` rows of `to`; both on the host.
 template <template <template <class> class> class Layout>
 void append(const Collection<Layout>& from, Collection<Layout>& to, std::size_t rows) {
-  for (std::size_t field = 0; field < kFieldCount<Layout>; ++field) {
-    const auto planes = [field, n = from.size()](auto* data, std::size_t capacity) {
-      const detail::Placed<std::remove_pointer_t<decltype(data)>> placed{data, capacity,
-                                                                         Device::cpu()};
-      return detail::planes_of<Layout>(placed, field, n);
-    };
-    TensorView end = planes(to.data(), to.capacity());
-    end.data = static_cast<std::byte*>(end.data) + rows * size_of(end.dtype);
-    strided_copy(Queue(Device::cpu()), end, planes(from.data(), from.capacity()));
+  const auto targets = column_records(to.view());
+  for (const ColumnRecord& column : column_records(from.const_view())) {
+    const std::size_t size = column.info.element_size();
+    const auto* source = static_cast<const std::byte*>(column.data);
+    auto* target = static_cast<std::byte*>(targets[column.field].data) + rows * size;
+    for (std::size_t plane = 0; plane < column.info.planes(); ++plane) {
+      std::memcpy(target + plane * targets[column.field].pitch * size,
+                  source + plane * column.pitch * size, from.size() * size);
+    }
   }
 }
 
@@ -116,9 +118,8 @@ class GraphCase final : public Case {
   const Binding& binding() const override { return metadata_.binding(); }
 
   void rebind(Planned& plan) const override {
-    const ViewReference views[] = {detail::reference_to<Node>(inputs_),
-                                   detail::reference_to<Edge>(edge_inputs_),
-                                   detail::reference_to<Edge>(outputs_)};
+    const ViewReference views[] = {reference_to<Node>(inputs_), reference_to<Edge>(edge_inputs_),
+                                   reference_to<Edge>(outputs_)};
     tensoa::rebind(plan, views);
   }
 
@@ -452,7 +453,7 @@ class PathBench {
     for (const track::EventSource& source : track::find_events(options_.inputs)) {
       track::Event event = source.read();
       const auto& edges = builder.build(event.hits.view());
-      run_graph<track::detail::HitNetwork>("hits", event.hits, edges);
+      run_graph<track::HitNetwork>("hits", event.hits, edges);
     }
   }
 

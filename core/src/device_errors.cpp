@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/core/impl/device_errors.hpp"
+#include "tensoa/core/device_errors.hpp"
 
 #include "tensoa/core/event.hpp"
 
-namespace tensoa::detail {
+namespace tensoa {
 
 void rethrow(const DeviceError& error, const std::string& subject) {
   const std::string message = subject + error.what();
@@ -23,4 +23,4 @@ void throw_if_lost(const Queue& queue, const std::string& subject) {
   }
 }
 
-}  // namespace tensoa::detail
+}  // namespace tensoa

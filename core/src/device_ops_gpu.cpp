@@ -14,8 +14,8 @@
 #include "device_ops.hpp"
 #include "driver_calls.hpp"
 #include "gpu_runtime.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 #include "tensoa/core/queue_memory.hpp"
 
 namespace tensoa::detail {
@@ -109,11 +109,6 @@ std::string version(int number) {
 }
 
 }  // namespace
-
-void throw_gpu_error(Device device, const std::string& what, int code) {
-  static_cast<void>(gpu::get_last_error());  // else the next call that asks returns it
-  std::rethrow_exception(error_of(device, what, static_cast<gpu::Error>(code)));
-}
 
 int gpu_count() noexcept {
   int count = 0;
@@ -387,3 +382,12 @@ void gpu_zero(int device, void* stream, void* data, std::size_t bytes) {
 }
 
 }  // namespace tensoa::detail
+
+namespace tensoa {
+
+void throw_gpu_error(Device device, const std::string& what, int status) {
+  static_cast<void>(detail::gpu::get_last_error());  // else the next call that asks returns it
+  std::rethrow_exception(detail::error_of(device, what, static_cast<detail::gpu::Error>(status)));
+}
+
+}  // namespace tensoa

@@ -9,8 +9,8 @@
 #include "device_ops.hpp"
 #include "ragged.hpp"
 #include "strided.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::detail {
 namespace {

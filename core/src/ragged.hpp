@@ -8,7 +8,7 @@
 
 #include "strided.hpp"
 #include "tensoa/core/dtype.hpp"
-#include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/element.hpp"
 
 // Common parts of the functions of ragged.hpp and their kernels. Compiled for the host and for GPUs.
 

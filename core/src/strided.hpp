@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "tensoa/core/dtype.hpp"
-#include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/element.hpp"
 #include "tensoa/core/tensor_view.hpp"
 
 // Common parts of strided_copy() and its kernels. Compiled for the host and for GPUs.

@@ -144,7 +144,7 @@ void copy_plane(const StridedCopy& copy, std::byte* to_bytes, const std::byte* f
       const From* const from_column = from + column * copy.from_strides[0];
       for (std::int64_t row = first; row < end; ++row) {
         to_column[row * copy.to_strides[1]] =
-            detail::converted<To>(from_column[row * copy.from_strides[1]]);
+            converted<To>(from_column[row * copy.from_strides[1]]);
       }
     }
   }

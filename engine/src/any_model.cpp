@@ -301,7 +301,7 @@ CopyReport AnyModel::run_batches(const Queue& queue, const Planned& plan, std::s
   Binding batch = plan.binding;
   CopyReport copies;
   for (std::size_t first = 0; first < all; first += rows) {
-    detail::take_rows(plan.binding, first, std::min(rows, all - first), batch);
+    take_rows(plan.binding, first, std::min(rows, all - first), batch);
     copies += run_on(call.engine(), queue, batch, *plan.prepared);
   }
   return copies;

@@ -36,9 +36,7 @@ Device Binding::device() const noexcept {
   return outputs.empty() ? Device::cpu() : outputs.front().tensor.device;
 }
 
-namespace detail {
-
-void check(const Binding& binding) {
+void require_valid(const Binding& binding) {
   const BoundBlock* first = nullptr;
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
     for (const BoundBlock& block : *blocks) {
@@ -264,14 +262,14 @@ void require_sources(const BoundBlock& block) {
 
 }  // namespace
 
-void check_own(const Binding& binding) {
+void require_valid_tensors(const Binding& binding) {
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
     for (const BoundBlock& block : *blocks) {
       require_tensors(block);
       require_sources(block);
     }
   }
-  check(binding);
+  require_valid(binding);
 }
 
 namespace {
@@ -289,7 +287,7 @@ TensorView rows_of(TensorView tensor, std::size_t dim, std::size_t first, std::s
 
 }  // namespace
 
-std::size_t rows_of(const Binding& binding) {
+std::size_t detail::rows_of(const Binding& binding) {
   const BoundBlock* first = nullptr;
   for (const auto* blocks : {&binding.inputs, &binding.outputs}) {
     for (const BoundBlock& block : *blocks) {
@@ -329,6 +327,7 @@ void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding
   take(all.outputs, batch.outputs);
 }
 
+namespace detail {
 namespace {
 
 void require_live(const std::vector<BoundBlock>& blocks) {
@@ -399,7 +398,7 @@ void rebind(Binding& binding, std::span<const ViewReference> views) {
   for (BoundBlock& block : binding.outputs) {
     bind(block, of_outputs[block.collection], of_outputs[block.offsets_collection]);
   }
-  detail::check(binding);
+  require_valid(binding);
   binding.is_bound = true;
 }
 

@@ -92,7 +92,7 @@ ordered_json json_of(const BlockDescription& block) {
 
 // ---- reading
 
-constexpr detail::JsonFields kFields("description of a binding");
+constexpr JsonFields kFields("description of a binding");
 
 template <class Value, class Table>
 Value one_of(const ordered_json& object, const char* key, const Table& table) {

@@ -10,7 +10,7 @@
 namespace tensoa {
 
 std::vector<std::size_t> Engine::match(const Binding& binding, const std::string& subject) const {
-  return detail::match_arguments(binding, signature(), subject);
+  return match_arguments(binding, signature(), subject);
 }
 
 std::shared_ptr<const Prepared> Engine::prepare(const Binding& /*binding*/,

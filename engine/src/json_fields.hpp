@@ -9,7 +9,7 @@
 
 #include "tensoa/core/error.hpp"
 
-namespace tensoa::detail {
+namespace tensoa {
 
 /// Reads descriptions in JSON, also of strangers. All throw InputError.
 class JsonFields {
@@ -64,4 +64,4 @@ class JsonFields {
   std::string_view subject_;
 };
 
-}  // namespace tensoa::detail
+}  // namespace tensoa

@@ -37,7 +37,6 @@ TensorSpec spec_of(const BlockDescription& block) {
   return {.name = block.name, .dtype = block.dtype, .sizes = std::move(sizes), .block = block};
 }
 
-namespace detail {
 namespace {
 
 std::string list_of(const std::vector<TensorSpec>& places) {
@@ -57,8 +56,8 @@ auto described(const BlockDescription& block) {
                     element.columns, block.columns);
 }
 
-std::string difference(const std::string& what, const std::vector<TensorSpec>& expected,
-                       const std::vector<TensorSpec>& got) {
+std::string difference_of_list(const std::string& what, const std::vector<TensorSpec>& expected,
+                               const std::vector<TensorSpec>& got) {
   if (expected.size() != got.size()) {
     return "it has " + std::to_string(got.size()) + ' ' + what + "s, expected " +
            std::to_string(expected.size());
@@ -80,15 +79,16 @@ std::string difference(const std::string& what, const std::vector<TensorSpec>& e
 
 }  // namespace
 
-std::string difference(const Signature& expected, const Signature& got) {
-  if (std::string inputs = difference("input", expected.inputs, got.inputs); !inputs.empty()) {
+std::string detail::difference(const Signature& expected, const Signature& got) {
+  if (std::string inputs = difference_of_list("input", expected.inputs, got.inputs);
+      !inputs.empty()) {
     return inputs;
   }
   if (expected.required_inputs != got.required_inputs) {
     return std::to_string(got.required_inputs) + " of its inputs have no default, expected " +
            std::to_string(expected.required_inputs);
   }
-  return difference("output", expected.outputs, got.outputs);
+  return difference_of_list("output", expected.outputs, got.outputs);
 }
 
 Matched match_names(Match match, std::span<const BoundBlock> blocks,
@@ -146,5 +146,4 @@ std::vector<std::size_t> match_arguments(const Binding& binding, const Signature
   return arguments;
 }
 
-}  // namespace detail
 }  // namespace tensoa

@@ -21,8 +21,8 @@
 #include <cub/device/device_scan.cuh>
 
 #include "scratch.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 #include "tensoa/core/queue.hpp"
 
 // Runs the kernels of applications on CUDA devices.
@@ -30,7 +30,7 @@
 namespace tensoa::events {
 
 inline void check(cudaError_t status, const Queue& queue, const char* what) {
-  if (status != cudaSuccess) tensoa::detail::throw_gpu_error(queue.device(), what, status);
+  if (status != cudaSuccess) tensoa::throw_gpu_error(queue.device(), what, status);
 }
 
 constexpr unsigned kBlock = 128;

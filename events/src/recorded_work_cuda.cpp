@@ -3,14 +3,14 @@
 #include <cuda_runtime_api.h>
 
 #include "recorded_work.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::events {
 namespace {
 
 void check(cudaError_t status, Device device, const char* what) {
-  if (status != cudaSuccess) tensoa::detail::throw_gpu_error(device, what, status);
+  if (status != cudaSuccess) tensoa::throw_gpu_error(device, what, status);
 }
 
 cudaStream_t stream_of(const Queue& queue) {

@@ -13,7 +13,7 @@
 #include "compile/thresholds.hpp"
 #include "kernels/block_kernels.hpp"
 #include "kernels/hints.hpp"
-#include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/element.hpp"
 #include "tensoa/forest/forest.hpp"
 
 // Values of the caller's columns, in the domain of the column.
@@ -22,13 +22,12 @@ namespace tensoa::forest {
 
 template <class Value>
 void read_values(const Column& column, std::int64_t first, int n, Value* values) {
-  tensoa::detail::with_type(column.dtype, [&]<class Element>(Element /*of the column*/) {
+  tensoa::with_type(column.dtype, [&]<class Element>(Element /*of the column*/) {
     // No column of int64 is read as float.
     if constexpr (!std::is_same_v<Element, std::int64_t> || !std::is_same_v<Value, float>) {
       const auto* const elements = reinterpret_cast<const Element*>(column.first);
       for (int i = 0; i < n; ++i) {
-        values[i] =
-            static_cast<Value>(tensoa::detail::number_of(elements[(first + i) * column.stride]));
+        values[i] = static_cast<Value>(tensoa::number_of(elements[(first + i) * column.stride]));
       }
     }
   });

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "kernels/hints.hpp"
-#include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/element.hpp"
 #include "tensoa/forest/ensemble.hpp"
 
 // Answers from margins. Compiled for the host and for GPUs.

@@ -358,8 +358,7 @@ std::int64_t pitch_of(std::span<const std::byte* const> planes, const std::strin
   return step / static_cast<std::int64_t>(element_size);
 }
 
-tensoa::detail::ForeignColumn find_column(const Batch& batch, std::string_view name,
-                                          const FieldInfo& info) {
+ForeignColumn find_column(const Batch& batch, std::string_view name, const FieldInfo& info) {
   std::vector<const std::byte*> planes;
   for (std::size_t plane = 0; plane < info.planes(); ++plane) {
     planes.push_back(batch.column(plane_name(std::string(name), info, plane), info.dtype));
@@ -428,7 +427,7 @@ void export_columns(std::span<const ColumnRecord> columns, std::span<const std::
 ArrowColumns import_columns(const Queue& consumer, const ArrowBatch& rows,
                             const ArrowBatch& scalars, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names,
-                            std::span<tensoa::detail::ForeignColumn> places) {
+                            std::span<ForeignColumn> places) {
   const auto imported = std::make_shared<Imported>();
   Taken<ArrowSchema> rows_schema;
   Taken<ArrowSchema> scalars_schema;

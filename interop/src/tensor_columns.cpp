@@ -113,7 +113,7 @@ namespace detail {
 
 TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names, bool writable,
-                            std::span<tensoa::detail::ForeignColumn> places) {
+                            std::span<ForeignColumn> places) {
   if (tensors.size() != fields.size()) {
     throw BindingError("view_of: got " + std::to_string(tensors.size()) +
                        " tensors, expected one for each of the " + std::to_string(fields.size()) +
@@ -152,8 +152,7 @@ TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const
     if (!fits) fail(", expected " + fit.expected());
     places[field] = {.data = tensor.data, .pitch = pitch};
   }
-  tensoa::detail::check_foreign_columns("view_of", places, fields, names,
-                                        static_cast<std::int64_t>(rows));
+  check_foreign_columns("view_of", places, fields, names, static_cast<std::int64_t>(rows));
   return {rows, tensors[0].device};
 }
 

@@ -249,7 +249,7 @@ class OnnxEngine final : public Engine {
   std::vector<std::size_t> results_of(const Binding& binding) const {
     const std::vector<BoundBlock>& blocks = binding.outputs;
     const std::vector<TensorSpec>& places = signature_.outputs;
-    const auto matched = detail::match_names(binding.match, blocks, places);
+    const auto matched = match_names(binding.match, blocks, places);
     if (const BoundBlock* block = matched.misplaced) {
       refuse_outputs("block \"" + block->name + "\" as number " +
                      std::to_string(block - blocks.data() + 1) +

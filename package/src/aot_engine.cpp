@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "program_kinds.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/device_errors.hpp"
 #include "tensoa/core/memory.hpp"
 #include "tensoa/package/impl/per_queue.hpp"
 #include "tensoa/package/package.hpp"
@@ -156,18 +156,18 @@ class AotEngine final : public Engine {
                        CopyReason::kRepack);
       }
     } catch (const DeviceError& error) {
-      detail::rethrow(error, subject_ + "failed while running: ");
+      rethrow(error, subject_ + "failed while running: ");
     } catch (const EngineError& error) {
       throw EngineError(subject_ + error.what());
     } catch (const std::exception& error) {
-      detail::throw_if_lost(queue, subject_ + "failed while running: ");
+      throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + first_line(error));
     }
     return copies;
   }
 
   bool outputs_go_by_name(const Binding& binding) const {
-    const auto matched = detail::match_names(binding.match, binding.outputs, signature_.outputs);
+    const auto matched = match_names(binding.match, binding.outputs, signature_.outputs);
     if (const BoundBlock* block = matched.misplaced) {
       throw BindingError(subject_ + to_string(*block) + " is output block number " +
                          std::to_string(block - binding.outputs.data() + 1) +
@@ -279,7 +279,7 @@ std::shared_ptr<const Engine> load_aot_engine(const std::filesystem::path& path,
   try {
     return std::make_shared<AotEngine>(Package(path), device, options, trial);
   } catch (const DeviceError& error) {
-    detail::rethrow(error, subject + "cannot be loaded: ");
+    rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

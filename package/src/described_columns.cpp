@@ -51,7 +51,7 @@ void append_described(std::vector<BoundBlock>& blocks, const BlockDescription& b
                        .field = field,
                        .read_only = is_input});
   }
-  detail::append_block(blocks, std::move(bound), records, rows, nullptr, 0);
+  append_block(blocks, std::move(bound), records, rows, nullptr, 0);
 }
 
 BindingDescription read_binding(const std::string& file) {

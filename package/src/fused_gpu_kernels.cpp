@@ -6,8 +6,8 @@
 #include <exception>
 #include <string>
 
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::package {
 namespace {
@@ -24,7 +24,7 @@ void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   int device = 0;
   static_cast<void>(cudaGetDevice(&device));
-  detail::throw_gpu_error(Device::cuda(device), what, status);
+  throw_gpu_error(Device::cuda(device), what, status);
 }
 
 /// A cubin, loaded.

@@ -408,7 +408,7 @@ void PlaneCall::prepare() {
     BoundBlock block;
     block.name = described.name;
     block.shape = described.shape;
-    // Each block has its own view: ForeignColumn after ForeignColumn.
+    // Each block has its own view: PlacedColumn after PlacedColumn.
     block.collection = blocks.size();
     block.tensor.dtype = described.dtype;
     block.converts = described.dtype != described.element.dtype || of_model_.takes_any_numbers;
@@ -420,7 +420,7 @@ void PlaneCall::prepare() {
       FieldInfo info = described.element;
       if (of_model_.takes_any_numbers) info.dtype = place.dtypes[c];
       block.columns.push_back({described.columns[c].name, number,
-                               static_cast<std::uint32_t>(c * sizeof(ForeignColumn)),
+                               static_cast<std::uint32_t>(c * sizeof(PlacedColumn)),
                                described.columns[c].plane, info});
       records.push_back({.data = place.columns[c].data,
                          .pitch = place.columns[c].pitch,
@@ -431,7 +431,7 @@ void PlaneCall::prepare() {
                          .field = number,
                          .read_only = place.is_input});
     }
-    detail::append_block(blocks, std::move(block), records, count, nullptr, 0);
+    append_block(blocks, std::move(block), records, count, nullptr, 0);
   }
   planned_ = model_.plan(std::move(binding));
   is_prepared_ = true;
@@ -463,7 +463,7 @@ void PlaneCall::rebind() {
           plane.stride / static_cast<std::int64_t>(size_of(plane.dtype));
     }
   }
-  detail::check(
+  require_valid(
       planned_->binding);  // of outputs whose rows are not side by side, whether they overlap
 }
 

@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 /// By NamedColumns.
 constexpr std::array<std::string_view, 3> kNames{"any", "inputs", "named"};
 
-constexpr detail::JsonFields kFields("description of a served model");
+constexpr JsonFields kFields("description of a served model");
 
 ordered_json rows_of(const std::vector<ArgumentDescription>& arguments) {
   ordered_json all = ordered_json::array();

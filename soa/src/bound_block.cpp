@@ -370,10 +370,12 @@ void require_new_name(const std::vector<BoundBlock>& blocks, const BoundBlock& b
   }
 }
 
+}  // namespace detail
+
 void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
                   std::span<const ColumnRecord> columns, std::size_t rows,
                   const ColumnRecord* offsets, std::size_t groups) {
-  require_new_name(blocks, block);
+  detail::require_new_name(blocks, block);
   for (const ColumnRecord& column : columns) require_live(block, column.lease);
   ViewReference view{nullptr, 0, 0, {}, true, {}};
   ViewReference offsets_view = view;
@@ -406,5 +408,4 @@ void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
   blocks.push_back(std::move(block));
 }
 
-}  // namespace detail
 }  // namespace tensoa

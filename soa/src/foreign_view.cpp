@@ -9,7 +9,7 @@
 
 #include "tensoa/core/error.hpp"
 
-namespace tensoa::detail {
+namespace tensoa {
 namespace {
 
 /// Elements from the first of a column to the last; keeps all products of the checks below 2^63.
@@ -141,7 +141,7 @@ void check_apart(const Checked& a, const Checked& b) {
 
 }  // namespace
 
-void throw_other_device(std::string_view name, Device there, Device device) {
+void detail::throw_other_device(std::string_view name, Device there, Device device) {
   throw BindingError("foreign_view: column " + std::string(name) + " lies on " + to_string(there) +
                      ", the view on " + to_string(device) +
                      "; all columns of a view lie on its device (of host memory that a GPU reads, "
@@ -153,7 +153,7 @@ void check_foreign_columns(std::string_view caller, std::span<const ForeignColum
                            std::span<const std::string_view> names, std::int64_t n) {
   if (n < 0 || n > kMost) {
     throw BindingError(std::string(caller) + ": " +
-                       (n == kUnbounded ? "more than 2^63" : std::to_string(n)) +
+                       (n == ForeignColumn::kUnbounded ? "more than 2^63" : std::to_string(n)) +
                        " rows are impossible; expected 0 to 2^48");
   }
   const auto column_at = [&](std::size_t i) {
@@ -177,4 +177,4 @@ void check_foreign_columns(std::string_view caller, std::span<const ForeignColum
   }
 }
 
-}  // namespace tensoa::detail
+}  // namespace tensoa

@@ -309,7 +309,7 @@ class OwnTensors : public ModelTest {
       }
     }
     EXPECT_THAT(
-        [&] { detail::check_own(bad); },
+        [&] { require_valid_tensors(bad); },
         ThrowsMessage<BindingError>(AllOf(HasSubstr("block \"" + name), HasSubstr(message))));
     EXPECT_THROW(Model<>(file_.path()).forward(queue_, bad), BindingError);
     EXPECT_TRUE(FakeEngines::get().calls.empty());
@@ -319,7 +319,7 @@ class OwnTensors : public ModelTest {
 };
 
 TEST_F(OwnTensors, OfAllFormsPassWhereTheyBelongTogether) {
-  EXPECT_NO_THROW(detail::check_own(good()));
+  EXPECT_NO_THROW(require_valid_tensors(good()));
   Binding wide = good();
   const std::vector<std::int64_t> offsets(4);
   for (BoundBlock& block : wide.inputs) {
@@ -327,7 +327,7 @@ TEST_F(OwnTensors, OfAllFormsPassWhereTheyBelongTogether) {
     block.sources.back().dtype = DType::kI64;
     block.sources.back().data = const_cast<std::int64_t*>(offsets.data());
   }
-  EXPECT_NO_THROW(detail::check_own(wide));
+  EXPECT_NO_THROW(require_valid_tensors(wide));
 }
 
 TEST_F(OwnTensors, ThatNoTensorCanBeAreRefused) {

@@ -255,7 +255,7 @@ TEST(Binding, TakesRowMajorOutputsOfTheCallersOwnMaking) {
   Binding binding;
   binding.outputs = {hand_made("a", memory.data(), {10, 3}, {3, 1}),
                      hand_made("b", memory.data() + 30, {10, 2, 3}, {6, 3, 1})};
-  EXPECT_NO_THROW(detail::check(binding));
+  EXPECT_NO_THROW(require_valid(binding));
 }
 
 TEST(Binding, RefusesOutputsOfTheCallersOwnMakingThatShareMemory) {
@@ -263,7 +263,7 @@ TEST(Binding, RefusesOutputsOfTheCallersOwnMakingThatShareMemory) {
   const auto expect_error = [](std::vector<BoundBlock> outputs, const char* message) {
     Binding binding;
     binding.outputs = std::move(outputs);
-    EXPECT_THAT([&] { detail::check(binding); }, ThrowsMessage<BindingError>(HasSubstr(message)));
+    EXPECT_THAT([&] { require_valid(binding); }, ThrowsMessage<BindingError>(HasSubstr(message)));
   };
   const BoundBlock row_major = hand_made("a", memory.data(), {10, 3}, {3, 1});
   expect_error({row_major, hand_made("b", memory.data() + 29, {10}, {1})},

@@ -55,7 +55,7 @@ TEST(Matching, IsByNameWhereEveryBlockHasThatOfAPlaceAndNotInOrder) {
   const auto answer = [&](const std::vector<std::string>& names, Match match = Match::kAuto) {
     std::vector<BoundBlock> blocks(names.size());
     for (std::size_t i = 0; i < names.size(); ++i) blocks[i].name = names[i];
-    const auto [by_name, misplaced] = detail::match_names(match, blocks, arguments);
+    const auto [by_name, misplaced] = match_names(match, blocks, arguments);
     if (misplaced != nullptr) return misplaced->name;
     return std::string(by_name ? "by name" : "in order");
   };
@@ -83,7 +83,7 @@ class MatchArguments : public testing::Test {
     Binding binding;
     binding.match = how;
     for (const std::string& name : names) binding.inputs.emplace_back().name = name;
-    return detail::match_arguments(binding, signature_, "model m.pt");
+    return match_arguments(binding, signature_, "model m.pt");
   }
 
   Signature signature_{.inputs = {{.name = "x"}, {.name = "y"}, {.name = "z"}},

@@ -18,8 +18,8 @@
 #include "random_ensemble.hpp"
 #include "reference.hpp"
 #include "small_ensemble.hpp"
+#include "tensoa/core/element.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/element.hpp"
 #include "tensoa/core/memory.hpp"
 
 namespace {
@@ -38,13 +38,13 @@ class DrawnColumn {
       : dtype_(dtype),
         stride_(stride),
         bytes_((values.size() * static_cast<std::size_t>(stride)) * size_of(dtype)) {
-    tensoa::detail::with_type(dtype, [&]<class Element>(Element) {
+    tensoa::with_type(dtype, [&]<class Element>(Element) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double value = fitting<Element>(values[i]);
-        const auto element = tensoa::detail::converted<Element>(value);
+        const auto element = tensoa::converted<Element>(value);
         std::memcpy(bytes_.data() + i * static_cast<std::size_t>(stride) * sizeof element, &element,
                     sizeof element);
-        values_.push_back(static_cast<double>(tensoa::detail::number_of(element)));
+        values_.push_back(static_cast<double>(tensoa::number_of(element)));
       }
     });
   }

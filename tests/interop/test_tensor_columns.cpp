@@ -76,11 +76,10 @@ TEST(Select, RefusesWhatIsNotThere) {
 template <template <template <class> class> class Layout>
 std::vector<TensorView> tensors_of(const View<Layout>& view) {
   SoAMetadata<Layout> blocks(view.size());
-  tensoa::detail::map_fields<tensoa::detail::RecordPolicy<Layout>::template Type>(
-      view.records(), [&](const Record<Layout>& record) {
-        blocks.append_block(kFieldNames<Layout>[record.column.field], record);
-        return record;
-      });
+  for (const ColumnRecord& column : column_records(view)) {
+    blocks.append_block(
+        kFieldNames<Layout>[column.field], Record<Layout> { column });
+  }
   std::vector<TensorView> tensors;
   for (const BoundBlock& block : blocks.blocks()) tensors.push_back(block.tensor);
   return tensors;

@@ -41,19 +41,14 @@ void expect_same(const PortableCollection<Layout>& got, const PortableCollection
                  const std::string& left_out = "") {
   ASSERT_EQ(got.size(), expected.size());
   const auto columns = [](const PortableCollection<Layout>& of) {
-    std::vector<std::pair<const void*, std::size_t>> all;
-    const auto view = of.const_view();
-    tensoa::detail::apply_fields<kMemberCount<Layout>>(view.columns(), [&](const auto&... column) {
-      (all.emplace_back(column.data(), sizeof(column[0])), ...);
-    });
-    return all;
+    return column_records(of.const_view());
   };
   const auto a = columns(got);
   const auto b = columns(expected);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (kMemberNames<Layout>[i] == left_out) continue;
-    EXPECT_EQ(std::memcmp(a[i].first, b[i].first, a[i].second * got.size()), 0)
-        << kMemberNames<Layout>[i];
+    if (kFieldNames<Layout>[i] == left_out) continue;
+    EXPECT_EQ(std::memcmp(a[i].data, b[i].data, a[i].info.element_size() * got.size()), 0)
+        << kFieldNames<Layout>[i];
   }
 }
 

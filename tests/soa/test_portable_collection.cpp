@@ -94,17 +94,14 @@ TEST_P(PortableCollectionOfSize, HasEveryColumnOnALineInsideTheAllocation) {
   Collection mixed(GetParam(), Device::cpu());
   const MemoryPlan<Mixed> plan(GetParam());
   EXPECT_EQ(mixed.bytes(), plan.bytes);
-  const auto view = mixed.view();
-  const auto records = view.records();
-  detail::apply_fields<kFieldCount<Mixed>>(records, [&](const auto&... record) {
-    std::size_t field = 0;
-    for (const ColumnRecord& column : {record.column...}) {
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(column.data) % kAlignment, 0U)
-          << kFieldNames<Mixed>[field];
-      EXPECT_EQ(column.data, mixed.data() + plan.offset_of[field]) << kFieldNames<Mixed>[field];
-      ++field;
-    }
-  });
+  std::size_t field = 0;
+  for (const ColumnRecord& column : column_records(mixed.view())) {
+    EXPECT_EQ(column.field, field);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(column.data) % kAlignment, 0U)
+        << kFieldNames<Mixed>[field];
+    EXPECT_EQ(column.data, mixed.data() + plan.offset_of[field]) << kFieldNames<Mixed>[field];
+    ++field;
+  }
 }
 
 TEST_P(PortableCollectionOfSize, IsCopiedBetweenEqualCapacitiesInOneBlock) {

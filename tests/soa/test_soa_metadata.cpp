@@ -215,9 +215,7 @@ TEST_P(AnyChoice, OfColumnsEqualsNaivePackingWhereItIsEquallySpacedAndIsAnErrorE
   std::mt19937 random(1234);
   for (const std::size_t spare : {0U, 1U, 40U}) {
     PortableCollection<Wide> wide(rows + spare, Device::cpu());
-    std::vector<ColumnRecord> columns;
-    detail::apply_fields<kFieldCount<Wide>>(
-        wide.view().records(), [&](const auto&... record) { columns = {record.column...}; });
+    const auto columns = column_records(wide.view());
     for (std::size_t field = 0; field < columns.size(); ++field) {
       for (std::size_t k = 0; k < kPlanesOfWide[field].count; ++k) {
         float* const plane = static_cast<float*>(columns[field].data) + k * columns[field].pitch;
@@ -241,7 +239,7 @@ TEST_P(AnyChoice, OfColumnsEqualsNaivePackingWhereItIsEquallySpacedAndIsAnErrorE
                                  columns[field].info});
       }
       std::vector<BoundBlock> blocks;
-      const auto append = [&] { detail::append_block(blocks, block, chosen, rows, nullptr, 0); };
+      const auto append = [&] { append_block(blocks, block, chosen, rows, nullptr, 0); };
       if (!is_bindable(fields)) {
         EXPECT_THROW(append(), BindingError);
         continue;

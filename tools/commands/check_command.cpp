@@ -328,7 +328,7 @@ void run_in_calls(const Side& side, const Binding& binding, std::size_t rows,
   }
   Binding part = binding;
   for (std::size_t first = 0; first < rows; first += rows_of_call) {
-    detail::take_rows(binding, first, std::min(rows_of_call, rows - first), part);
+    take_rows(binding, first, std::min(rows_of_call, rows - first), part);
     side.model.forward(side.queue, part);
   }
 }
@@ -441,8 +441,7 @@ int try_graphs(const CheckCall& call) {
   }
   const auto with_graphs = package::load_to_try_graphs(call.model, queue.device());
   const auto prepared = [&](const Binding& binding) {
-    return with_graphs->prepare(
-        binding, detail::match_arguments(binding, with_graphs->signature(), "model " + call.model));
+    return with_graphs->prepare(binding, with_graphs->match(binding, "model " + call.model));
   };
   Comparisons compared(call.tolerance);
   ordered_json json = Results::about(call.model, queue.device());

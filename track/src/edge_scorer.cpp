@@ -13,7 +13,6 @@
 #include "tensoa/track/graph_builder.hpp"
 
 namespace tensoa::track {
-namespace detail {
 
 std::string HitNetwork::expected() {
   return "forward(x [n_hits, 3] float32, edge_index [2, n_edges] int64[, edge_attr [n_edges, 4] "
@@ -29,8 +28,6 @@ ModelMetadata<Hit, Edge, Edge> HitNetwork::bind(std::size_t arguments, ConstView
                                                 ConstView<Edge> edges, View<Edge> scores) {
   return bind_edge_network(arguments >= 3, hits, edges, scores);
 }
-
-}  // namespace detail
 
 ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
                                                  ConstView<Edge> edges, View<Edge> scores) {

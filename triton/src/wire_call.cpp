@@ -53,7 +53,7 @@ WireCall::WireCall(const AnyModel& model, const Wire& wire, Device device)
     const std::size_t own = static_cast<std::size_t>(place.all_planes) * place.element();
     memory += (own + kAlignment - 1) / kAlignment * kAlignment;
   }
-  detail::check_own(binding);
+  require_valid_tensors(binding);
   plan_ = model_.plan(std::move(binding));
   for (Place& place : places_) remember_strides(place);
 
@@ -122,7 +122,7 @@ void WireCall::bind_one_row(std::vector<BoundBlock>& blocks, Place& place, std::
          .field = field,
          .read_only = place.is_input});
   }
-  detail::append_block(blocks, std::move(bound), records, 1, nullptr, 0);
+  append_block(blocks, std::move(bound), records, 1, nullptr, 0);
 }
 
 BoundBlock& WireCall::bound(const Place& place) noexcept {

@@ -12,7 +12,7 @@
 #include "gpu/gpu_tables.hpp"
 #include "kernels/hints.hpp"
 #include "links.hpp"
-#include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/element.hpp"
 
 // A block of rows on a GPU, phase by phase; between two phases all threads of the block wait for each other. Compiled for GPUs,
 // and for the host by the tests.
@@ -239,9 +239,9 @@ class GpuBlock {
     float as_float = 0;
     double as_double = 0;
     std::int64_t as_int64 = 0;
-    tensoa::detail::with_type(column.dtype, [&]<class Element>(Element /*of the column*/) {
-      const auto value = tensoa::detail::number_of(
-          reinterpret_cast<const Element*>(place.first)[row * place.stride]);
+    tensoa::with_type(column.dtype, [&]<class Element>(Element /*of the column*/) {
+      const auto value =
+          tensoa::number_of(reinterpret_cast<const Element*>(place.first)[row * place.stride]);
       if constexpr (std::is_same_v<DomainType<Element>, float>) {
         as_float = static_cast<float>(value);
       } else if constexpr (std::is_same_v<DomainType<Element>, double>) {

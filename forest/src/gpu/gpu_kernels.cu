@@ -6,14 +6,14 @@
 
 #include "gpu/gpu_block.hpp"
 #include "gpu/gpu_kernels.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
-#include "tensoa/core/impl/gpu_error.hpp"
 
 namespace tensoa::forest {
 namespace {
 
 void check(Device device, gpu::Error status, const char* what) {
-  if (status != gpu::kSuccess) tensoa::detail::throw_gpu_error(device, what, status);
+  if (status != gpu::kSuccess) tensoa::throw_gpu_error(device, what, status);
 }
 
 template <class Sum, std::size_t kPlaces>

@@ -7,7 +7,7 @@
 #include "compile/followed.hpp"
 #include "compile/questions.hpp"
 #include "compile/row_tables.hpp"
-#include "tensoa/core/impl/element.hpp"
+#include "tensoa/core/element.hpp"
 #include "tensoa/forest/ensemble.hpp"
 #include "tensoa/forest/forest.hpp"
 

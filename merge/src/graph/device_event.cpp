@@ -44,8 +44,7 @@ void require_countable(std::size_t n_edges) {
 struct DeviceEvent::Answer {
   std::byte* data;
 
-  static constexpr std::size_t kStatusAt =
-      tensoa::detail::plane_bytes(sizeof(events::EdgeAuc::Counts), 1);
+  static constexpr std::size_t kStatusAt = plane_bytes(sizeof(events::EdgeAuc::Counts), 1);
   static constexpr std::size_t kMergedAt = kStatusAt + kAlignment;
   static std::size_t end(std::size_t n) { return kMergedAt + n * sizeof(std::int64_t); }
 

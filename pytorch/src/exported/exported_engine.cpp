@@ -21,8 +21,8 @@
 #include "runtime/tensors.hpp"
 #include "runtime/threads.hpp"
 #include "runtime/torch_memory.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/device_errors.hpp"
 #include "torchscript/arguments.hpp"
 #include "torchscript/jit_file.hpp"
 #include "torchscript/results.hpp"
@@ -167,12 +167,12 @@ class ExportedEngine final : public Engine {
       bind_inputs(queue, binding, placed.arguments(), *work, scratch, copies);
       run_steps(queue, binding, placed.results(), *work, step, copies);
     } catch (const DeviceError& error) {
-      detail::rethrow(error, failed_in(step));
+      rethrow(error, failed_in(step));
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       throw_if_allocation_failed(failed_in(step));
-      detail::throw_if_lost(queue, failed_in(step));
+      throw_if_lost(queue, failed_in(step));
       throw EngineError(failed_in(step) + short_message(error) + describe_inputs(binding));
     }
     return copies;

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "runtime/torch_memory.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/device_guard.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/device_errors.hpp"
 #include "torchscript/jit_file.hpp"
 
 namespace tensoa::pytorch {
@@ -76,7 +76,7 @@ StreamGuard::StreamGuard(const Queue& queue) {
   try {
     switched_ = new (memory_.data()) Switched(queue);
   } catch (const c10::Error& error) {
-    detail::throw_if_lost(queue, "");
+    throw_if_lost(queue, "");
     throw DeviceError("torch cannot use " + to_string(queue.device()) + ": " +
                       short_message(error) +
                       "; use a libtorch for this GPU, or a queue of the CPU");

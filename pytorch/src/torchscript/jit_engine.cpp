@@ -18,8 +18,8 @@
 #include "runtime/tensors.hpp"
 #include "runtime/threads.hpp"
 #include "runtime/torch_memory.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/device_errors.hpp"
 #include "tensoa/core/log.hpp"
 #include "torchscript/arguments.hpp"
 #include "torchscript/jit_file.hpp"
@@ -181,12 +181,12 @@ class JitEngine final : public Engine {
           call(arguments_of(queue, binding, prepared.arguments(), scratch, copies));
       write_results(queue, results_for(value, binding, subject_), binding, copies);
     } catch (const DeviceError& error) {
-      detail::rethrow(error, subject_ + "failed while running: ");
+      rethrow(error, subject_ + "failed while running: ");
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       throw_if_allocation_failed(subject_ + "failed while running: ");
-      detail::throw_if_lost(queue, subject_ + "failed while running: ");
+      throw_if_lost(queue, subject_ + "failed while running: ");
       throw EngineError(subject_ + "failed while running: " + short_message(error) +
                         describe_inputs(binding) + compared_with(first_weights_, binding));
     }

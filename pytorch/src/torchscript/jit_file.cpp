@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "runtime/torch_memory.hpp"
+#include "tensoa/core/device_errors.hpp"
 #include "tensoa/core/error.hpp"
-#include "tensoa/core/impl/device_errors.hpp"
 #include "tensoa/package/archive.hpp"
 
 namespace tensoa::pytorch {
@@ -86,7 +86,7 @@ void load_named(const std::string& subject, const std::function<void()>& load,
   try {
     load();
   } catch (const DeviceError& error) {
-    detail::rethrow(error, subject + "cannot be loaded: ");
+    rethrow(error, subject + "cannot be loaded: ");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -68,7 +68,7 @@ WirePlan plan_for(const Binding& binding, const ServedModel& model, const std::s
   WirePlan plan;
   if (is_tensoa(metadata)) plan.order = WireOrder::kPlanes;
   const Signature signature = signature_of(metadata);
-  plan.inputs = detail::match_arguments(binding, signature, subject.substr(0, subject.size() - 2));
+  plan.inputs = match_arguments(binding, signature, subject.substr(0, subject.size() - 2));
   if (binding.outputs.size() > metadata.outputs.size()) {
     throw BindingError(subject + "gives " + std::to_string(metadata.outputs.size()) +
                        " outputs, got " + std::to_string(binding.outputs.size()) +

@@ -865,7 +865,7 @@ TEST(Pitfall, L30_SizesAndStridesHave64Bits) {
   const JitModel model(model_file("affine"));
   Plan plan = model.plan(ModelMetadata(inputs, outputs));
   Binding batch = plan.binding();
-  detail::take_rows(plan.binding(), first, 10, batch);
+  take_rows(plan.binding(), first, 10, batch);
   EXPECT_EQ(batch.inputs[0].tensor.data, at + first);
   plan.rebind(slice(in, first, 10), slice(out, first, 10));
   model.forward(Queue(Device::cpu()), plan);

@@ -78,21 +78,15 @@ struct DeviceEvent::Staging {
   std::size_t n;
   Device device;
 
-  static std::size_t track_id_at() {
-    return tensoa::detail::plane_bytes(sizeof(EdgeAuc::Counts), 1);
-  }
-  std::size_t status_at() const {
-    return track_id_at() + tensoa::detail::plane_bytes(sizeof(std::int64_t), n);
-  }
+  static std::size_t track_id_at() { return plane_bytes(sizeof(EdgeAuc::Counts), 1); }
+  std::size_t status_at() const { return track_id_at() + plane_bytes(sizeof(std::int64_t), n); }
   std::size_t hits_at() const { return status_at() + kAlignment; }
   std::size_t end() const { return hits_at() + MemoryPlan<HitInput>(n).bytes; }
 
   EdgeAuc::Counts* score_counts() const { return reinterpret_cast<EdgeAuc::Counts*>(data); }
   std::int64_t* track_id() const { return reinterpret_cast<std::int64_t*>(data + track_id_at()); }
   EventStatus* status() const { return reinterpret_cast<EventStatus*>(data + status_at()); }
-  View<HitInput> hits() const {
-    return tensoa::detail::make_view<HitInput>(data + hits_at(), n, device, {});
-  }
+  View<HitInput> hits() const { return view_at<HitInput>(data + hits_at(), n, device); }
 };
 
 bool DeviceEvent::is_supported(Device device) noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -100,7 +101,7 @@ Queue borrow_stream(const AlpakaQueue& queue) {
 
 /// Buffers and views of alpaka's; not the standard containers, which alpaka calls views as well.
 template <class View>
-concept AlpakaView = !tensoa::detail::ForeignRange<View> && requires(View& view) {
+concept AlpakaView = !std::ranges::contiguous_range<View&> && requires(View& view) {
   typename ::alpaka::Dim<View>;
   ::alpaka::getPtrNative(view);
   ::alpaka::getExtents(view);

@@ -55,18 +55,6 @@ class WholeTable {
 void write_columns(const std::filesystem::path& path, std::span<const ColumnRecord> columns,
                    std::span<const std::string_view> names, std::size_t rows);
 
-template <template <template <class> class> class Layout>
-std::array<ColumnRecord, kFieldCount<Layout>> columns_of(const Records<Layout>& records) {
-  std::array<ColumnRecord, kFieldCount<Layout>> columns;
-  std::size_t field = 0;
-  tensoa::detail::map_fields<tensoa::detail::RecordPolicy<Layout>::template Type>(
-      records, [&](const Record<Layout>& record) {
-        columns[field++] = record.column;
-        return record;
-      });
-  return columns;
-}
-
 }  // namespace detail
 
 /// Reads the columns of a layout from a Parquet, Arrow or CSV file, by their names; others are not read.
@@ -79,7 +67,7 @@ PortableCollection<Layout> read_collection(const std::filesystem::path& path,
                                            const CollectionOptions& options = {}) {
   const detail::WholeTable table(path, kFieldInfo<Layout>, kFieldNames<Layout>, options);
   PortableCollection<Layout> collection(table.rows(), Device::cpu());
-  table.fill(detail::columns_of<Layout>(collection.view().records()));
+  table.fill(column_records(collection.view()));
   return collection;
 }
 
@@ -88,8 +76,7 @@ PortableCollection<Layout> read_collection(const std::filesystem::path& path,
 /// @throws ConfigError for another ending; BindingError for columns on a GPU; OutputError
 template <template <template <class> class> class Layout>
 void write_collection(const std::filesystem::path& path, const ConstView<Layout>& view) {
-  detail::write_columns(path, detail::columns_of<Layout>(view.records()), kFieldNames<Layout>,
-                        view.size());
+  detail::write_columns(path, column_records(view), kFieldNames<Layout>, view.size());
 }
 
 }  // namespace tensoa::columnar

@@ -69,7 +69,7 @@ BindingDescription description_of(const Binding& binding);
 /// from event to event; and whether its tensors are such as those over columns: of their dtype and the
 /// described sizes, rows side by side (of scalars: one element for all), one place for each column. Empty, or what
 /// differs: "column 1 is z, expected y". Time grows with the columns, allocates only for the answer.
-/// @param block of tensors that detail::check_own() would accept
+/// @param block with tensors that require_valid_tensors() accepts
 std::string difference(const BlockDescription& described, const BoundBlock& block);
 
 /// As difference(), of the columns alone, wherever they lie and whatever their dtype: their number, names, order, kinds and

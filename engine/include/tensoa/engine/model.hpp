@@ -104,7 +104,7 @@ class Model {
     return model_.row_dependence(plan.binding());
   }
   RowDependence row_dependence(const Binding& binding) const {
-    detail::check_own(binding);
+    require_valid_tensors(binding);
     return model_.row_dependence(binding);
   }
 
@@ -145,7 +145,7 @@ class Model {
   Plan<Layouts...> plan(const Plan<Layouts...>& plan, const Views&... views) const {
     Binding binding = plan.binding();
     detail::require_one_collection_each(binding);
-    const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
+    const ViewReference references[] = {reference_to<Layouts>(views)...};
     rebind(binding, references);
     return Plan<Layouts...>(model_.plan(std::move(binding)));
   }
@@ -225,7 +225,7 @@ class Model {
   /// @throws as above; BindingError for tensors that are something else
   template <QueueLike Q>
   CopyReport forward(const Q& queue, const Binding& binding) const {
-    detail::check_own(binding);
+    require_valid_tensors(binding);
     return model_.run(QueueTraits<Q>::get(queue), binding);
   }
 

@@ -45,24 +45,26 @@ struct Binding {
   bool is_empty() const noexcept;
 };
 
-namespace detail {
-
+/// Checks the blocks of a binding against each other; ModelMetadata and rebind() do.
 /// @throws BindingError when an output is read-only, ragged, or a scalar for several rows, when two
 /// outputs share memory (an input and an output may), or blocks lie on several devices.
-void check(const Binding& binding);
+void require_valid(const Binding& binding);
 
-/// As check, of a binding whose tensors are of the caller's own making: also that each can be and has
-/// memory, and that the tensors of a block are those of its form. What offsets say, engines check.
-/// @throws BindingError, before anything is read through them
-void check_own(const Binding& binding);
+/// As require_valid(), for a binding whose tensors the caller made: also checks that the sizes, strides and memory
+/// of each tensor are possible, and that a block has the tensors of its form. Engines check the values of offsets.
+/// @throws BindingError, before anything is read through the tensors
+void require_valid_tensors(const Binding& binding);
+
+/// Points the blocks of `batch`, a copy of `all`, to the rows [first, first + count) of each block of `all`.
+/// Allocates nothing.
+/// @param count at least 1; all blocks of `all` have `first + count` rows or more
+void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding& batch);
+
+namespace detail {
 
 /// Rows that all blocks have in common. @throws BindingError where they differ, or a block has no
 /// rows that could be taken one after another (segments)
 std::size_t rows_of(const Binding& binding);
-
-/// Points the blocks of `batch`, a copy of `all`, to the rows [first, first + count) of each of `all`.
-/// Allocates nothing.
-void take_rows(const Binding& all, std::size_t first, std::size_t count, Binding& batch);
 
 /// @throws BindingError that names the block whose collection is gone, or after a rebind that failed.
 /// A call asks this first.
@@ -77,7 +79,7 @@ void require_live(const Binding& binding);
 template <template <template <class> class> class... Layouts>
 class ModelMetadata {
  public:
-  /// @throws BindingError, as detail::check
+  /// @throws BindingError, as require_valid()
   template <template <template <class> class> class... Inputs,
             template <template <class> class> class... Outputs>
   ModelMetadata(const SoAMetadata<Inputs...>& inputs, const SoAMetadata<Outputs...>& outputs,
@@ -90,7 +92,7 @@ class ModelMetadata {
         std::is_same_v<std::tuple<Inputs<detail::Pointer>..., Outputs<detail::Pointer>...>,
                        std::tuple<Layouts<detail::Pointer>...>>,
         "ModelMetadata<…>: list the layouts of the inputs, then those of the outputs");
-    detail::check(binding_);
+    require_valid(binding_);
   }
 
   const Binding& binding() const noexcept { return binding_; }

@@ -29,13 +29,8 @@ struct Planned {
 /// As for a binding. @throws BindingError for views that do not lie on the device of the plan
 void rebind(Planned& plan, std::span<const ViewReference> views);
 
-namespace detail {
-
-/// @throws BindingError that names two blocks of one layout that lie, or whose offsets lie, in two
-/// collections: a rebind would move both to one
-void require_one_collection_each(const Binding& binding);
-
-/// The properties of a view that binding needs.
+/// What rebind() needs of a view.
+/// @param view a View or ConstView of `Layout`, which must outlive the reference
 template <template <template <class> class> class Layout, class SomeView>
 ViewReference reference_to(const SomeView& view) noexcept {
   constexpr bool kIsConst = std::is_same_v<SomeView, ConstView<Layout>>;
@@ -49,6 +44,12 @@ ViewReference reference_to(const SomeView& view) noexcept {
           kIsConst,
           view.lease_};
 }
+
+namespace detail {
+
+/// @throws BindingError that names two blocks of one layout that lie, or whose offsets lie, in two
+/// collections: a rebind would move both to one
+void require_one_collection_each(const Binding& binding);
 
 }  // namespace detail
 
@@ -76,7 +77,7 @@ class Plan {
   void rebind(const Views&... views) {
     if (!is_checked_) detail::require_one_collection_each(planned_.binding);
     is_checked_ = true;
-    const ViewReference references[] = {detail::reference_to<Layouts>(views)...};
+    const ViewReference references[] = {reference_to<Layouts>(views)...};
     tensoa::rebind(planned_, references);
   }
 

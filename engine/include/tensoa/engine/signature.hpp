@@ -43,27 +43,28 @@ struct Signature {
 /// The tensor of a described block: its name, dtype and sizes; any number of rows.
 TensorSpec spec_of(const BlockDescription& block);
 
-namespace detail {
-
-/// Describes why two signatures belong to different programs: "input 1 is y float32[?, 3], expected x float32[?, 2]".
-/// Empty where nothing does.
-std::string difference(const Signature& expected, const Signature& got);
-
-/// Where blocks go.
+/// How blocks are assigned to arguments, or to results.
 struct Matched {
-  bool by_name;                 ///< to the places of their names, else in order
-  const BoundBlock* misplaced;  ///< one that goes in order, but has the name of another place
+  bool by_name;                 ///< a block belongs to the place of its name; otherwise in order
+  const BoundBlock* misplaced;  ///< in order: a block with the name of another place, or nullptr
 };
 
-/// @param places the arguments or the results
+/// For engines: whether blocks are assigned by name or in order, as `match` says.
+/// @param places the arguments or the results of the model
 Matched match_names(Match match, std::span<const BoundBlock> blocks,
                     std::span<const TensorSpec> places);
 
-/// Of each input block the number of its argument.
+/// For engines: returns the argument number of each input block.
 /// @param subject "model FILE", the beginning of messages
 /// @throws BindingError where an argument that has no default has no block, or a block no argument
 std::vector<std::size_t> match_arguments(const Binding& binding, const Signature& signature,
                                          const std::string& subject);
+
+namespace detail {
+
+/// What makes two signatures those of different programs: "input 1 is y float32[?, 3], expected x float32[?, 2]".
+/// Empty if they are equal.
+std::string difference(const Signature& expected, const Signature& got);
 
 }  // namespace detail
 }  // namespace tensoa

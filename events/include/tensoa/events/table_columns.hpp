@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tensoa/columnar/table_writer.hpp"
+#include "tensoa/core/dtype.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/soa/fields.hpp"
 #include "tensoa/soa/portable_collection.hpp"
@@ -30,11 +31,14 @@ struct TableColumns {
   template <template <template <class> class> class Layout>
   static TableColumns of(ConstView<Layout> view,
                          std::initializer_list<std::string_view> left_out = {}) {
+    static_assert(std::ranges::all_of(
+        kFieldInfo<Layout>, [](const FieldInfo& info) { return info.kind == ColumnKind::kPlain; }));
     TableColumns table{view.size()};
-    std::size_t field = 0;
-    tensoa::detail::apply_fields<kMemberCount<Layout>>(view.columns(), [&](const auto&... column) {
-      (table.add(kMemberNames<Layout>[field++], column, left_out), ...);
-    });
+    for (const ColumnRecord& column : column_records(view)) {
+      const std::string_view name = kFieldNames<Layout>[column.field];
+      if (std::ranges::find(left_out, name) != left_out.end()) continue;
+      table.add(name, column.info.dtype, column.data);
+    }
     return table;
   }
 
@@ -48,8 +52,7 @@ struct TableColumns {
   /// Adds a column. @param data [rows]
   template <class T>
   void add(std::string_view name, const T* data) {
-    columns.push_back({.name = std::string(name), .dtype = kDTypeOf<T>});
-    numbers.push_back({.data = reinterpret_cast<const std::byte*>(data)});
+    add(name, kDTypeOf<T>, data);
   }
 
   /// Writes one file. @throws OutputError
@@ -60,11 +63,9 @@ struct TableColumns {
   }
 
  private:
-  template <class T>
-  void add(std::string_view name, const PlainColumn<const T>& column,
-           std::initializer_list<std::string_view> left_out) {
-    if (std::find(left_out.begin(), left_out.end(), name) == left_out.end())
-      add(name, column.data());
+  void add(std::string_view name, DType dtype, const void* data) {
+    columns.push_back({.name = std::string(name), .dtype = dtype});
+    numbers.push_back({.data = static_cast<const std::byte*>(data)});
   }
 };
 

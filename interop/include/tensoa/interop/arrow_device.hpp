@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "tensoa/core/lease.hpp"
@@ -54,16 +55,10 @@ void export_columns(std::span<const ColumnRecord> columns, std::span<const std::
                     const Queue& producer, const ArrowBatch& out);
 
 template <class Columns, template <template <class> class> class Layout, bool kConst>
-void export_view(const tensoa::detail::BasicView<Columns, Layout, kConst>& view, ArrowPart part,
+void export_view(const BasicView<Columns, Layout, kConst>& view, ArrowPart part,
                  std::shared_ptr<const void> owner, const Queue& producer, const ArrowBatch& out) {
-  std::array<ColumnRecord, kFieldCount<Layout>> columns;
-  auto next = columns.begin();
-  tensoa::detail::map_fields<tensoa::detail::RecordPolicy<Layout>::template Type>(
-      view.records(), [&next](const Record<Layout>& record) {
-        *next++ = record.column;
-        return record;
-      });
-  export_columns(columns, kFieldNames<Layout>, view.size(), part, std::move(owner), producer, out);
+  export_columns(column_records(view), kFieldNames<Layout>, view.size(), part, std::move(owner),
+                 producer, out);
 }
 
 struct ArrowColumns {
@@ -76,7 +71,7 @@ struct ArrowColumns {
 ArrowColumns import_columns(const Queue& consumer, const ArrowBatch& rows,
                             const ArrowBatch& scalars, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names,
-                            std::span<tensoa::detail::ForeignColumn> places);
+                            std::span<ForeignColumn> places);
 
 }  // namespace detail
 
@@ -90,14 +85,14 @@ ArrowColumns import_columns(const Queue& consumer, const ArrowBatch& rows,
 /// @throws DeviceError when `producer` belongs to another device; ConfigError without `out`; then
 /// `out` is as before
 template <class Columns, template <template <class> class> class Layout, bool kConst>
-void to_arrow(const tensoa::detail::BasicView<Columns, Layout, kConst>& view,
-              std::shared_ptr<const void> owner, const Queue& producer, const ArrowBatch& out) {
+void to_arrow(const BasicView<Columns, Layout, kConst>& view, std::shared_ptr<const void> owner,
+              const Queue& producer, const ArrowBatch& out) {
   detail::export_view(view, detail::ArrowPart::kRows, std::move(owner), producer, out);
 }
 
 /// The scalars of a view or const view as a struct array of one row; otherwise like to_arrow.
 template <class Columns, template <template <class> class> class Layout, bool kConst>
-void scalars_to_arrow(const tensoa::detail::BasicView<Columns, Layout, kConst>& view,
+void scalars_to_arrow(const BasicView<Columns, Layout, kConst>& view,
                       std::shared_ptr<const void> owner, const Queue& producer,
                       const ArrowBatch& out) {
   detail::export_view(view, detail::ArrowPart::kScalars, std::move(owner), producer, out);
@@ -129,11 +124,11 @@ struct ImportedColumns {
 template <template <template <class> class> class Layout>
 ImportedColumns<Layout> from_arrow(const Queue& consumer, const ArrowBatch& rows,
                                    const ArrowBatch& scalars = {}) {
-  std::array<tensoa::detail::ForeignColumn, kFieldCount<Layout>> places;
+  std::array<ForeignColumn, kFieldCount<Layout>> places;
   detail::ArrowColumns found = detail::import_columns(consumer, rows, scalars, kFieldInfo<Layout>,
                                                       kFieldNames<Layout>, places);
-  return {tensoa::detail::view_over(tensoa::detail::Tag<ConstView<Layout>>{}, places, found.size,
-                                    found.device, found.lease),
+  return {tensoa::view_over(std::type_identity<ConstView<Layout>>{}, places, found.size,
+                            found.device, found.lease),
           std::move(found.owner)};
 }
 

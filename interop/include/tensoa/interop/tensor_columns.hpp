@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "tensoa/core/tensor_view.hpp"
 #include "tensoa/soa/foreign_view.hpp"
@@ -32,16 +33,16 @@ struct TensorColumns {
 /// Checks the tensors and fills `places`.
 TensorColumns place_columns(std::span<const TensorView> tensors, std::span<const FieldInfo> fields,
                             std::span<const std::string_view> names, bool writable,
-                            std::span<tensoa::detail::ForeignColumn> places);
+                            std::span<ForeignColumn> places);
 
 template <class Columns, template <template <class> class> class Layout, bool kConst>
-tensoa::detail::BasicView<Columns, Layout, kConst> view_over(
-    tensoa::detail::Tag<tensoa::detail::BasicView<Columns, Layout, kConst>> tag,
+BasicView<Columns, Layout, kConst> view_over(
+    std::type_identity<BasicView<Columns, Layout, kConst>> tag,
     std::span<const TensorView> tensors) {
-  std::array<tensoa::detail::ForeignColumn, kFieldCount<Layout>> places;
+  std::array<ForeignColumn, kFieldCount<Layout>> places;
   const TensorColumns found =
       place_columns(tensors, kFieldInfo<Layout>, kFieldNames<Layout>, !kConst, places);
-  return tensoa::detail::view_over(tag, places, found.size, found.device);
+  return tensoa::view_over(tag, places, found.size, found.device);
 }
 
 }  // namespace detail
@@ -64,13 +65,13 @@ tensoa::detail::BasicView<Columns, Layout, kConst> view_over(
 /// device; a read-only tensor; columns that overlap, are null or not aligned to their element size
 template <template <template <class> class> class Layout>
 View<Layout> view_of(std::span<const TensorView> tensors) {
-  return detail::view_over(tensoa::detail::Tag<View<Layout>>{}, tensors);
+  return detail::view_over(std::type_identity<View<Layout>>{}, tensors);
 }
 
 /// The same over const data; accepts read-only tensors.
 template <template <template <class> class> class Layout>
 ConstView<Layout> const_view_of(std::span<const TensorView> tensors) {
-  return detail::view_over(tensoa::detail::Tag<ConstView<Layout>>{}, tensors);
+  return detail::view_over(std::type_identity<ConstView<Layout>>{}, tensors);
 }
 
 }  // namespace tensoa::interop

@@ -113,7 +113,7 @@ class PlaneCall {
 
  private:
   /// As a view has a column in it (bind()).
-  struct ForeignColumn {
+  struct PlacedColumn {
     void* data;
     std::size_t pitch;
   };
@@ -122,7 +122,7 @@ class PlaneCall {
   struct Place {
     const BlockOfPlanes* of;
     bool is_input;
-    std::vector<ForeignColumn> columns;
+    std::vector<PlacedColumn> columns;
     std::vector<DType> dtypes;  ///< of the columns, where any are taken
     bool is_in_place = false;
     Buffer aside;                     ///< for planes that cannot be used where they lie

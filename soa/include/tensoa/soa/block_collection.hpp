@@ -172,8 +172,8 @@ class PortableCollection<Layout, D> {
         Layout<detail::Tagged>{},
         [&]<template <template <class> class> class Inner>(detail::Tag<Block<Inner>>) {
           const std::size_t b = block++;
-          return detail::make_view<Inner>(buffer_.data() + offsets[b], capacities_[b], device(),
-                                          buffer_.lease());
+          return view_at<Inner>(buffer_.data() + offsets[b], capacities_[b], device(),
+                                buffer_.lease());
         });
   }
 

@@ -118,12 +118,8 @@ struct ViewReference {
 /// element size.
 void bind(BoundBlock& block, const ViewReference& view, const ViewReference& offsets);
 
-namespace detail {
-
-/// @throws BindingError for a block whose name is there already
-void require_new_name(const std::vector<BoundBlock>& blocks, const BoundBlock& block);
-
-/// Checks the kinds, dtypes and shapes of the columns, binds the block and appends it.
+/// SoAMetadata::append_block for columns that are known at run time only: checks the kinds, dtypes and shapes of the
+/// columns, binds the block and appends it.
 /// @param columns the columns of the block; none for the forms that only have offsets
 /// @param rows of the tensor; for kSegments the rows of the collection that is grouped
 /// @param offsets of the ragged forms, with `groups` groups; else nullptr
@@ -131,6 +127,11 @@ void require_new_name(const std::vector<BoundBlock>& blocks, const BoundBlock& b
 void append_block(std::vector<BoundBlock>& blocks, BoundBlock block,
                   std::span<const ColumnRecord> columns, std::size_t rows,
                   const ColumnRecord* offsets, std::size_t groups);
+
+namespace detail {
+
+/// @throws BindingError for a block whose name is there already
+void require_new_name(const std::vector<BoundBlock>& blocks, const BoundBlock& block);
 
 }  // namespace detail
 }  // namespace tensoa

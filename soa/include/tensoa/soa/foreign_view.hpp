@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <ranges>
 #include <span>
 #include <string_view>
@@ -14,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tensoa/soa/memory_plan.hpp"
+#include "tensoa/soa/foreign_column.hpp"
 #include "tensoa/soa/view.hpp"
 
 /// @file
@@ -51,13 +50,11 @@
 namespace tensoa {
 namespace detail {
 
-/// The size of a source that does not state it.
-inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
-
 /// Any integer; those beyond 63 bits become the largest, which no check lets pass.
 template <std::integral Count>
 constexpr std::int64_t count_of(Count count) noexcept {
-  return std::in_range<std::int64_t>(count) ? static_cast<std::int64_t>(count) : kUnbounded;
+  return std::in_range<std::int64_t>(count) ? static_cast<std::int64_t>(count)
+                                            : ForeignColumn::kUnbounded;
 }
 
 template <class Memory>
@@ -81,7 +78,7 @@ class Planes {
  public:
   template <detail::ForeignPointer Memory, std::integral Pitch>
   constexpr Planes(Memory&& pointer, Pitch pitch)
-      : data_(pointer), pitch_(detail::count_of(pitch)), elements_(detail::kUnbounded) {}
+      : data_(pointer), pitch_(detail::count_of(pitch)), elements_(ForeignColumn::kUnbounded) {}
 
   template <detail::ForeignRange Memory, std::integral Pitch>
     requires std::ranges::borrowed_range<Memory>

@@ -38,8 +38,4 @@ SomeView group(const SomeView& view, const PlainColumn<Offset>& offsets, std::si
   return slice(view, static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
 }
 
-namespace detail {
-using tensoa::group;  // found by its argument
-}  // namespace detail
-
 }  // namespace tensoa

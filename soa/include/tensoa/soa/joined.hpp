@@ -17,8 +17,8 @@ namespace tensoa {
 /// @return nothing where they lie in any other way, and without views
 /// *Lifetime*: as of the views.
 template <class Columns, template <template <class> class> class Layout, bool kConst>
-std::optional<detail::BasicView<Columns, Layout, kConst>> joined(
-    std::span<const detail::BasicView<Columns, Layout, kConst>> views) {
+std::optional<BasicView<Columns, Layout, kConst>> joined(
+    std::span<const BasicView<Columns, Layout, kConst>> views) {
   static_assert(std::has_unique_object_representations_v<Columns>, "compared as bytes");
   if (views.empty()) return std::nullopt;
   auto all = views.front();

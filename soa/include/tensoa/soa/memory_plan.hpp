@@ -21,13 +21,13 @@
 
 namespace tensoa {
 
-namespace detail {
-
 /// Bytes from one plane to the next: `capacity` elements, rounded up to whole lines. At least one
 /// line, so that columns of an empty collection still differ in address.
 constexpr std::size_t plane_bytes(std::size_t element_size, std::size_t capacity) noexcept {
   return std::max(kAlignment, (capacity * element_size + kAlignment - 1) / kAlignment * kAlignment);
 }
+
+namespace detail {
 
 /// The fields of a layout in the order of their addresses.
 template <template <template <class> class> class Layout>
@@ -57,7 +57,7 @@ constexpr std::size_t count_planes() {
 
 /// Elements from one plane to the next in the group of `element_size` bytes.
 constexpr std::size_t pitch_of(std::size_t element_size, std::size_t capacity) noexcept {
-  return detail::plane_bytes(element_size, capacity) / element_size;
+  return plane_bytes(element_size, capacity) / element_size;
 }
 
 /// Offsets of the columns of `Layout` for one capacity, at most kMaxCapacity.
@@ -83,8 +83,7 @@ struct MemoryPlan {
   constexpr void place(std::size_t capacity) noexcept {
     constexpr FieldInfo kInfo = kFieldInfo<Layout>[kField];
     offset_of[kField] = bytes;
-    bytes += kInfo.planes() *
-             detail::plane_bytes(kInfo.element_size(), kInfo.is_scalar() ? 1 : capacity);
+    bytes += kInfo.planes() * plane_bytes(kInfo.element_size(), kInfo.is_scalar() ? 1 : capacity);
   }
   static constexpr std::array<std::size_t, kFieldCount<Layout>> kOrder =
       detail::order_fields<Layout>();
@@ -92,7 +91,7 @@ struct MemoryPlan {
 
 namespace detail {
 
-/// Returns the result of proves_layout for any plan, also one that is not the library's.
+/// The answer of proves_layout for any plan; tests pass wrong ones.
 template <template <template <class> class> class Layout>
 constexpr bool is_sound(const MemoryPlan<Layout>& plan, std::size_t capacity) noexcept {
   struct Extent {

@@ -18,6 +18,26 @@
 
 namespace tensoa {
 
+/// Returns a view over all rows of memory that is laid out as that of a collection.
+/// @param data MemoryPlan<Layout>(capacity).bytes bytes of `device`, kAlignment-aligned
+/// @param lease of the memory, where its owner ends one
+/// *Lifetime*: the memory must outlive the view.
+template <template <template <class> class> class Layout>
+View<Layout> view_at(std::byte* data, std::size_t capacity, Device device,
+                     Lease lease = {}) noexcept {
+  const MemoryPlan<Layout> plan(capacity);
+  std::size_t field = 0;
+  const auto place = [&]<class C>(C column) {
+    column.data_ = reinterpret_cast<decltype(column.data_)>(data + plan.offset_of[field]);
+    if constexpr (requires { column.pitch_; }) {
+      column.pitch_ = pitch_of(kFieldInfo<Layout>[field].element_size(), capacity);
+    }
+    ++field;
+    return column;
+  };
+  return {detail::map_columns(Layout<Column>{}, place), capacity, capacity, device, lease};
+}
+
 namespace detail {
 
 /// @throws ConfigError when `capacity` is negative or more than a collection of `Layout` can have
@@ -38,22 +58,6 @@ inline void check_resize(std::size_t size, std::size_t capacity,
     throw ConfigError(of + ": " + std::to_string(size) + " rows do not fit the capacity of " +
                       std::to_string(capacity) + "; make a larger collection");
   }
-}
-
-/// The view of the columns that lie at `data` as MemoryPlan has it, over all rows.
-template <template <template <class> class> class Layout>
-View<Layout> make_view(std::byte* data, std::size_t capacity, Device device, Lease lease) noexcept {
-  const MemoryPlan<Layout> plan(capacity);
-  std::size_t field = 0;
-  const auto place = [&]<class C>(C column) {
-    column.data_ = reinterpret_cast<decltype(column.data_)>(data + plan.offset_of[field]);
-    if constexpr (requires { column.pitch_; }) {
-      column.pitch_ = pitch_of(kFieldInfo<Layout>[field].element_size(), capacity);
-    }
-    ++field;
-    return column;
-  };
-  return {map_columns(Layout<Column>{}, place), capacity, capacity, device, lease};
 }
 
 /// The same columns as const; they differ in type only.
@@ -181,10 +185,10 @@ class PortableCollection {
  private:
   PortableCollection(Device device, std::size_t capacity)
       : buffer_(device, MemoryPlan<Layout>(capacity).bytes),
-        view_(detail::make_view<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
+        view_(view_at<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
   PortableCollection(Device device, std::size_t capacity, std::pmr::memory_resource& memory)
       : buffer_(device, MemoryPlan<Layout>(capacity).bytes, memory),
-        view_(detail::make_view<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
+        view_(view_at<Layout>(buffer_.data(), capacity, device, buffer_.lease())) {}
 
   Buffer buffer_;
   View<Layout> view_;

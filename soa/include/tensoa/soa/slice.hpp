@@ -24,9 +24,8 @@ namespace tensoa {
 /// *Lifetime*: as of the view.
 /// @throws BindingError when the view has fewer rows than offset + length
 template <class Columns, template <template <class> class> class Layout, bool kConst>
-detail::BasicView<Columns, Layout, kConst> slice(
-    const detail::BasicView<Columns, Layout, kConst>& view, std::size_t offset,
-    std::size_t length) {
+BasicView<Columns, Layout, kConst> slice(const BasicView<Columns, Layout, kConst>& view,
+                                         std::size_t offset, std::size_t length) {
   if (offset > view.size_ || length > view.size_ - offset) {
     throw BindingError("slice: " + std::to_string(length) + " rows from row " +
                        std::to_string(offset) + " on are not in a view of " +
@@ -40,9 +39,5 @@ detail::BasicView<Columns, Layout, kConst> slice(
   return {detail::map_columns(view.columns(), move), length, view.capacity_ - offset, view.device_,
           view.lease_};
 }
-
-namespace detail {
-using tensoa::slice;  // found by its argument
-}  // namespace detail
 
 }  // namespace tensoa

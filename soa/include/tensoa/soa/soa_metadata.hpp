@@ -172,7 +172,7 @@ class SoAMetadata {
     (block.columns.push_back(detail::bound_column(records)), ...);
     const std::size_t rows = sizes_[block.collection];
     const std::size_t groups = sizes_[block.offsets_collection];
-    detail::append_block(blocks_, std::move(block), columns, rows, offsets, groups);
+    tensoa::append_block(blocks_, std::move(block), columns, rows, offsets, groups);
   }
 
   friend struct detail::JoinedBlocks;

@@ -57,10 +57,13 @@ constexpr Records<Layout> make_records(const Columns& columns, std::size_t size,
   });
 }
 
+}  // namespace detail
+
+/// What View and ConstView have in common; write code for both as a template over its arguments.
 template <class Columns, template <template <class> class> class Layout, bool kConst>
 struct BasicView : Columns {
   static_assert(std::none_of(kMemberNames<Layout>.begin(), kMemberNames<Layout>.end(),
-                             is_reserved_name),
+                             detail::is_reserved_name),
                 "a layout's field may not be called size, capacity, device, columns or records, "
                 "which are functions of its view, nor size_, capacity_, device_ or lease_, which "
                 "are its data");
@@ -83,24 +86,30 @@ struct BasicView : Columns {
 
   /// Address, pitch, kind, dtype and device of every column: the arguments of append_block.
   constexpr Records<Layout> records() const noexcept {
-    return make_records<Layout, kConst>(columns(), size_, capacity_, device_, lease_);
+    return detail::make_records<Layout, kConst>(columns(), size_, capacity_, device_, lease_);
   }
 };
 
-}  // namespace detail
-
 /// The columns of a collection, writable: `v.x[i]`, `row(v, i)`, `v.size()`, `v.records()`.
 template <template <template <class> class> class Layout>
-using View = detail::BasicView<Layout<Column>, Layout, false>;
+using View = BasicView<Layout<Column>, Layout, false>;
 
 /// The same over const data. A model that is not proven to leave its inputs alone gets a copy of
 /// it.
 template <template <template <class> class> class Layout>
-using ConstView = detail::BasicView<Layout<ConstColumn>, Layout, true>;
+using ConstView = BasicView<Layout<ConstColumn>, Layout, true>;
 
-// Views live in detail: with this `row(v, i)` is found by its argument, as `tensoa::row` is.
-namespace detail {
-using tensoa::row;
-}  // namespace detail
+/// The records of all fields of a view, in declaration order, for code that does not need the layout in their types.
+template <class Columns, template <template <class> class> class Layout, bool kConst>
+constexpr std::array<ColumnRecord, kFieldCount<Layout>> column_records(
+    const BasicView<Columns, Layout, kConst>& view) noexcept {
+  std::array<ColumnRecord, kFieldCount<Layout>> columns{};
+  detail::map_fields<detail::RecordPolicy<Layout>::template Type>(
+      view.records(), [&columns](const Record<Layout>& record) {
+        columns[record.column.field] = record.column;
+        return record;
+      });
+  return columns;
+}
 
 }  // namespace tensoa

@@ -19,17 +19,13 @@ namespace tensoa::track {
 ModelMetadata<Hit, Edge, Edge> bind_edge_network(bool takes_edge_columns, ConstView<Hit> hits,
                                                  ConstView<Edge> edges, View<Edge> scores);
 
-namespace detail {
-
-/// The network of hits for events::EdgeScorer.
+/// The network of hits, for events::EdgeScorer.
 struct HitNetwork {
   static std::string expected();
   static bool accepts(std::size_t required, std::size_t arguments);
   static ModelMetadata<Hit, Edge, Edge> bind(std::size_t arguments, ConstView<Hit> hits,
                                              ConstView<Edge> edges, View<Edge> scores);
 };
-
-}  // namespace detail
 
 /// Runs an edge-classifying network on the columns of hits and edges, where they lie.
 ///
@@ -63,7 +59,7 @@ class EdgeScorer {
   void require_scores(std::size_t bad, std::size_t n_edges) const;
 
  private:
-  using Network = events::EdgeScorer<Hit, Edge, detail::HitNetwork>;
+  using Network = events::EdgeScorer<Hit, Edge, HitNetwork>;
 
   Queue queue_;
   std::optional<Network> network_;

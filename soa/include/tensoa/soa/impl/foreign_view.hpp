@@ -6,25 +6,6 @@
 
 namespace tensoa::detail {
 
-/// The properties of a source, without types. Numbers are signed, so that wrong ones stay visible.
-struct ForeignColumn {
-  void* data = nullptr;
-  std::int64_t rows = kUnbounded;      ///< of each plane
-  std::int64_t elements = kUnbounded;  ///< of all planes and what lies between them
-  std::int64_t pitch = 0;
-  std::int64_t inner_stride = 1;
-  std::int64_t planes = -1;          ///< -1: not said
-  std::int64_t element_rows = 0;     ///< of one element; 0: not said
-  std::int64_t element_columns = 0;  ///< of one element; 0: not said
-  bool row_major = false;
-};
-
-/// Checks all columns against the fields of the layout. @param caller begins the messages @throws
-/// BindingError
-void check_foreign_columns(std::string_view caller, std::span<const ForeignColumn> columns,
-                           std::span<const FieldInfo> fields,
-                           std::span<const std::string_view> names, std::int64_t n);
-
 [[noreturn]] void throw_other_device(std::string_view name, Device there, Device device);
 
 template <class Source>
@@ -131,7 +112,7 @@ constexpr ForeignColumn read_source(Source&& source) {
   } else if constexpr (kIsSizedForeignRecord<Plain>) {
     return foreign_record<kField, kConst>(std::get<0>(source), count_of(std::get<1>(source)));
   } else if constexpr (ForeignRecord<Plain>) {
-    return foreign_record<kField, kConst>(source, kUnbounded);
+    return foreign_record<kField, kConst>(source, ForeignColumn::kUnbounded);
   } else if constexpr (EigenLike<Source>) {
     static_assert(kKind != ColumnKind::kScalar, "foreign_view: a Scalar takes a pointer");
     static_assert(std::is_lvalue_reference_v<Source> || !OwningEigenLike<Source>,
@@ -177,41 +158,6 @@ void require_on(const Source& source, Device device, std::string_view name) {
   }
 }
 
-/// Where the columns of no rows lie; never written.
-template <std::size_t kBytes>
-alignas(kAlignment) inline constexpr std::array<std::byte, kBytes> kNoRows{};
-
-/// Gives the columns of no rows the places of an empty collection.
-template <template <template <class> class> class Layout, std::size_t kCount>
-constexpr void place_no_rows(std::array<ForeignColumn, kCount>& columns) noexcept {
-  constexpr MemoryPlan<Layout> kPlan(0);
-  for (std::size_t field = 0; field < kCount; ++field) {
-    const FieldInfo& info = kFieldInfo<Layout>[field];
-    if (info.kind == ColumnKind::kScalar && columns[field].data != nullptr) continue;
-    columns[field].data =
-        const_cast<std::byte*>(kNoRows<kPlan.bytes>.data()) + kPlan.offset_of[field];
-    columns[field].pitch = static_cast<std::int64_t>(pitch_of(info.element_size(), 0));
-  }
-}
-
-/// The view, of the type that the tag tells, over columns that are checked, one for each field.
-template <class Columns, template <template <class> class> class Layout, bool kConst>
-constexpr BasicView<Columns, Layout, kConst> view_over(
-    Tag<BasicView<Columns, Layout, kConst>>, std::array<ForeignColumn, kFieldCount<Layout>>& found,
-    std::size_t rows, Device device, Lease lease = {}) {
-  if (rows == 0) place_no_rows<Layout>(found);
-  const ForeignColumn* field = found.data();
-  const auto place = [&field](auto column) {
-    column.data_ = static_cast<decltype(column.data_)>(field->data);
-    if constexpr (requires { column.pitch_; }) {
-      column.pitch_ = static_cast<std::size_t>(field->pitch);
-    }
-    ++field;
-    return column;
-  };
-  return {map_columns(Columns{}, place), rows, rows, device, lease};
-}
-
 template <template <template <class> class> class Layout, template <class> class Policy,
           bool kConst, class... Sources>
 BasicView<Layout<Policy>, Layout, kConst> make_foreign_view(std::int64_t n, Device device,
@@ -227,7 +173,7 @@ BasicView<Layout<Policy>, Layout, kConst> make_foreign_view(std::int64_t n, Devi
           read_source<kFieldInfo<Layout>[kIndex], kConst>(std::forward<Sources>(sources))...};
     }(std::make_index_sequence<kCount>{});
     check_foreign_columns("foreign_view", found, kFieldInfo<Layout>, kFieldNames<Layout>, n);
-    return view_over(Tag<BasicView<Layout<Policy>, Layout, kConst>>{}, found,
+    return view_over(std::type_identity<BasicView<Layout<Policy>, Layout, kConst>>{}, found,
                      static_cast<std::size_t>(n), device);
   }
 }

@@ -8,7 +8,8 @@
 
 #include "tensoa/core/dtype.hpp"
 
-// The values of single elements, whatever their dtype. Compiled for the host and for GPUs.
+/// @file
+/// The values of single elements whose dtype is known at run time. Compiled for the host and for GPUs.
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define TENSOA_HOST_DEVICE __host__ __device__
@@ -16,7 +17,7 @@
 #define TENSOA_HOST_DEVICE
 #endif
 
-namespace tensoa::detail {
+namespace tensoa {
 
 TENSOA_HOST_DEVICE inline float float_of(Half value) {
   const std::uint32_t sign = (value.bits & 0x8000U) << 16U;
@@ -60,7 +61,7 @@ TENSOA_HOST_DEVICE inline BFloat16 bfloat16_of(float value) {
   return {static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16U & 1U)) >> 16U)};
 }
 
-/// The value of an element as a type that has arithmetic.
+/// The value of an element as a type with arithmetic: Half and BFloat16 as float, other types unchanged.
 template <class T>
 TENSOA_HOST_DEVICE auto number_of(T value) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -70,6 +71,8 @@ TENSOA_HOST_DEVICE auto number_of(T value) {
   }
 }
 
+/// The value of an element as an element of type `To`: to bool whether it is not 0, to Half and BFloat16 rounded to
+/// the nearest, from floating point to an integer without its fraction, or 0 if int64 cannot hold it.
 template <class To, class From>
 TENSOA_HOST_DEVICE To converted(From element) {
   if constexpr (std::is_same_v<To, From>) {
@@ -95,7 +98,7 @@ TENSOA_HOST_DEVICE To converted(From element) {
   }
 }
 
-/// Calls `action` with a value of the C++ type of `dtype`.
+/// Calls `action` with a value-initialised object of the C++ type of `dtype`.
 template <class Action>
 TENSOA_HOST_DEVICE void with_type(DType dtype, const Action& action) {
   switch (dtype) {
@@ -122,4 +125,4 @@ TENSOA_HOST_DEVICE void with_type(DType dtype, const Action& action) {
   }
 }
 
-}  // namespace tensoa::detail
+}  // namespace tensoa
