@@ -11,7 +11,6 @@
 //     score = 22.5
 //     score = 24.5
 //     score = 26.5
-//     bytes copied: 0 in, 0 out
 
 #include <iostream>
 
@@ -46,23 +45,17 @@ void print(const ConstView<Score>& scores) {
 
 int main(int argc, char** argv) try {
   const char* const path = argc > 1 ? argv[1] : "network.pt2";
-  // clang-format off
   // [call]
-  const Model<> model(path);                           // network.pt2, loaded once
-  PortableCollection<Point> points(4, Device::cpu());  // 4 rows; or parse_device("cuda:0")
-  PortableCollection<Score> scores(4, Device::cpu());
+  const Model<> model(path);            // network.pt2, loaded once
+  PortableCollection<Point> points(4);  // 4 rows on the CPU; on a GPU: (4, Device::cuda(0))
+  PortableCollection<Score> scores(4);
   // [/call]
   fill(points.view());
   // [call]
 
-  const auto point = points.view().records();
-  const auto answer = scores.view().records();
-  const CopyReport copies = model.forward(
-      Queue(points.device()), bind("input", point.x(), point.y(), point.z()), bind("score", answer.score()));
+  model.forward(bind("input", points.const_view()), bind("score", scores.view()));
   // [/call]
-  // clang-format on
   print(scores.const_view());
-  std::cout << "bytes copied: " << copies.bytes_in << " in, " << copies.bytes_out << " out\n";
 } catch (const Error& error) {
   std::cerr << error.what() << '\n';
   return 2;

@@ -15,7 +15,6 @@ Writes network.pt2, which the same program runs in C++, C and Fortran. Prints:
     score = 22.5
     score = 24.5
     score = 26.5
-    0 bytes in, 0 bytes out
 """
 
 import numpy as np
@@ -43,4 +42,3 @@ scores = model(x=x, y=y, z=z)  # {"score": an array of four numbers}
 # [/call]
 for score in scores["score"]:
     print(f"score = {score:g}")
-print(model.last_copies)

@@ -58,17 +58,7 @@ struct OneBlock {
   auto views() { return std::tuple(in.const_view(), out.view()); }
 
   auto metadata() {
-    SoAMetadata<Layout> inputs(in.size());
-    SoAMetadata<Layout> outputs(out.size());
-    append_all(inputs, in.const_view().records());
-    append_all(outputs, out.view().records());
-    return ModelMetadata(inputs, outputs);
-  }
-
- private:
-  static void append_all(SoAMetadata<Layout>& metadata, const Records<Layout>& records) {
-    detail::apply_fields<kColumns>(
-        records, [&](const auto&... record) { metadata.append_block("columns", record...); });
+    return ModelMetadata(bind("columns", in.const_view()), bind("columns", out.view()));
   }
 };
 

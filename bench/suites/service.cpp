@@ -148,15 +148,7 @@ class Call {
 
  private:
   ModelMetadata<In, Out> metadata() {
-    SoAMetadata<In> inputs(in_.size());
-    detail::apply_fields<kFieldCount<In>>(in_.const_view().records(), [&](const auto&... column) {
-      inputs.append_block("x", column...);
-    });
-    SoAMetadata<Out> outputs(out_.size());
-    detail::apply_fields<kFieldCount<Out>>(out_.view().records(), [&](const auto&... column) {
-      outputs.append_block("y", column...);
-    });
-    return ModelMetadata(inputs, outputs);
+    return ModelMetadata(bind("x", in_.const_view()), bind("y", out_.view()));
   }
 
   PortableCollection<In> in_;

@@ -75,6 +75,32 @@ TEST_F(ModelTest, ForwardOfBoundBlocksIsThatOfTheMetadata) {
   EXPECT_EQ(call.outputs[0].tensor.data, scores_.view().score.data());
 }
 
+TEST_F(ModelTest, ForwardWithoutAQueueRunsWhereTheColumnsAre) {
+  const Model<> model(file_.path());
+  const auto call = [&](std::size_t input_rows, std::size_t output_rows) {
+    return model.forward(bind("x0", slice(points_.const_view(), 0, input_rows)),
+                         bind("score", slice(scores_.view(), 0, output_rows)));
+  };
+  EXPECT_EQ(call(10, 10), (CopyReport{.bytes_in = 1, .bytes_out = 2}));
+  ASSERT_EQ(FakeEngines::get().calls.size(), 1U);
+  const auto& made = FakeEngines::get().calls[0];
+  EXPECT_EQ(made.inputs[0].tensor.data, points_.view().x.data());
+  EXPECT_EQ(made.outputs[0].tensor.data, scores_.view().score.data());
+
+  EXPECT_EQ(call(0, 0), CopyReport{});
+  EXPECT_EQ(FakeEngines::get().calls.size(), 1U) << "without rows nothing runs";
+}
+
+TEST_F(ModelTest, ForwardWithoutAQueueRefusesColumnsOfTwoDevices) {
+  const Model<> model(file_.path());
+  const View<Scores> elsewhere{scores_.view().columns(), 10, 10, Device::cuda(0)};
+  EXPECT_THAT(
+      [&] { model.forward(bind("x0", points_.const_view()), bind("score", elsewhere)); },
+      ThrowsMessage<BindingError>(HasSubstr(
+          "block \"score\" lies on cuda:0, block \"x0\" on cpu; all blocks of a call lie on one")));
+  EXPECT_TRUE(FakeEngines::get().calls.empty());
+}
+
 TEST_F(ModelTest, IsLoadedWhenTheFirstPlanOnADeviceNeedsItAndOnlyOnce) {
   const Model<> model(file_.path());
   EXPECT_EQ(FakeEngines::get().loads, 0);

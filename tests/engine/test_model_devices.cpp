@@ -123,6 +123,28 @@ TEST_F(ModelDevices, HasItsWeightsOnceOnEachDevice) {
   EXPECT_EQ(Loads::get().count, 2);
 }
 
+TEST_F(ModelDevices, ForwardWithoutAQueueReturnsWhenTheOutputsAreWritten) {
+  Event event(kSecond);
+  model_.deploy(kSecond);
+  DeviceDouble::hold(kSecond.index);
+  std::atomic<bool> is_done = false;
+  std::jthread call([&] {
+    model_.forward(bind("x", event.points.view().records().x()),
+                   bind("score", event.scores.view()));
+    is_done = true;
+  });
+  EXPECT_FALSE(is_done);
+  DeviceDouble::let_go(kSecond.index);
+  call.join();
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(DeviceDouble::streams(), 0U);
+
+  DeviceDouble::lose(kSecond.index);
+  EXPECT_THROW(model_.forward(bind("x", event.points.view().records().x()),
+                              bind("score", event.scores.view())),
+               DeviceLostError);
+}
+
 TEST_F(ModelDevices, OnlyThoseWhoNeedALoadWaitForIt) {
   model_.deploy(Device::cpu());
   Loads::get().wait = true;

@@ -160,6 +160,13 @@ TEST(PortableCollection, ResizeBeyondTheCapacityIsAnErrorAndChangesNothing) {
   EXPECT_EQ(mixed.size(), 10U);
 }
 
+TEST(PortableCollection, WithoutADeviceIsOnTheCpu) {
+  const PortableCollection<Mixed> collection(7);
+  EXPECT_EQ(collection.device(), Device::cpu());
+  EXPECT_EQ(collection.size(), 7U);
+  EXPECT_THROW(PortableCollection<Mixed>(-1), ConfigError);
+}
+
 TEST(PortableCollection, OfAnImpossibleCapacityIsAnError) {
   // 2^56 bytes for 19 planes of at most 8
   EXPECT_THAT([] { Collection(-1, Device::cpu()); },

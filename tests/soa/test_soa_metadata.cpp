@@ -630,6 +630,29 @@ TEST(Bind, IsABlockWithTheRowsOfTheView) {
   EXPECT_THAT(sizes(metadata.blocks()[0].tensor), ElementsAre(7, 2));
 }
 
+TEST(Bind, OfAViewIsABlockOfAllItsColumnsInTheOrderOfDeclaration) {
+  PortableCollection<Point> points(7);
+  const auto records = points.view().records();
+  const auto expected = bind("xy", records.x(), records.y());
+  for (const auto& metadata : {bind("xy", points.view()), bind(std::string("xy"), points.view())}) {
+    ASSERT_EQ(metadata.blocks().size(), 1U);
+    const BoundBlock& block = metadata.blocks()[0];
+    EXPECT_EQ(block.name, "xy");
+    EXPECT_EQ(block.tensor.data, expected.blocks()[0].tensor.data);
+    EXPECT_THAT(sizes(block.tensor), ElementsAre(7, 2));
+    EXPECT_EQ(strides(block.tensor), strides(expected.blocks()[0].tensor));
+    EXPECT_FALSE(block.tensor.read_only);
+  }
+  EXPECT_TRUE(bind("xy", points.const_view()).blocks()[0].tensor.read_only);
+}
+
+TEST(Bind, OfAViewWithColumnsOfTwoTypesIsRefused) {
+  PortableCollection<Link> links(5);
+  EXPECT_THAT(
+      [&] { bind("all", links.view()); },
+      ThrowsMessage<BindingError>(AllOf(HasSubstr("\"all\""), HasSubstr("from, to, length"))));
+}
+
 TEST(Bind, JoinsBlocksOfSeveralLayoutsInTheirOrder) {
   PortableCollection<Point> points(7, Device::cpu());
   PortableCollection<Link> links(5, Device::cpu());

@@ -130,6 +130,23 @@ class Model {
     return model_.run(QueueTraits<Q>::get(queue), ModelMetadata(inputs, outputs).binding());
   }
 
+  /// The shortest form: runs on a queue that is made for this call, on the device of the columns, and returns when
+  /// the outputs are written. On a GPU each call makes a stream and takes memory for it: pass a queue to call often.
+  ///
+  ///     model.forward(bind("features", hits.const_view()), bind("score", scores.view()));
+  ///
+  /// @throws as above; DeviceError also for work that failed on the device
+  template <template <template <class> class> class... Inputs,
+            template <template <class> class> class... Outputs>
+  CopyReport forward(const SoAMetadata<Inputs...>& inputs,
+                     const SoAMetadata<Outputs...>& outputs) const {
+    const ModelMetadata metadata(inputs, outputs);
+    const Queue queue(metadata.binding().device());
+    const CopyReport copies = model_.run(queue, metadata.binding());
+    queue.wait();
+    return copies;
+  }
+
   /// A binding that is checked once and rebound for each event, for calls on the device that its columns
   /// are on. Loads the model there unless it is there already.
   /// @throws LoadError, DeviceError; BindingError where the model does not accept these blocks

@@ -134,6 +134,11 @@ class PortableCollection {
       : PortableCollection(DeviceTraits<D>::get(device),
                            detail::checked_capacity<Layout>(capacity)) {}
 
+  /// The same on the CPU.
+  template <std::integral Capacity>
+    requires std::same_as<D, Device>
+  explicit PortableCollection(Capacity capacity) : PortableCollection(capacity, Device::cpu()) {}
+
   /// The same in memory of the caller's: an arena that servers on this host share
   /// (remote::SharedMemory), or another resource.
   /// @param memory of `device`; must outlive the collection

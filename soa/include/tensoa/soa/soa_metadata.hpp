@@ -212,6 +212,16 @@ SoAMetadata<Layout> bind(Name&& name, const Record<Layout>& first, const More&..
   return block;
 }
 
+/// The same for all columns of a view, in declaration order: `bind("x", hits.const_view())`.
+template <std::convertible_to<std::string_view> Name, class Columns,
+          template <template <class> class> class Layout, bool kConst>
+SoAMetadata<Layout> bind(Name&& name, const BasicView<Columns, Layout, kConst>& view) {
+  SoAMetadata<Layout> block(view.size());
+  std::apply([&](const auto&... columns) { block.append_block(name, Record<Layout>{columns}...); },
+             column_records(view));
+  return block;
+}
+
 /// The same with a choice of shape, or a packed copy.
 template <class How, template <template <class> class> class Layout,
           std::same_as<Record<Layout>>... More>
