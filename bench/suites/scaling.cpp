@@ -237,7 +237,7 @@ class MemoryInUse {
     std::size_t all = 0;
     std::ifstream("/proc/self/statm") >> all >> resident_;
     resident_ *= static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    // Last: what was asked before leaves something on the heap, or in its caches, the first time.
+    // Last: the first run of the queries above allocates.
     const struct mallinfo2 heap = mallinfo2();
     heap_ = heap.uordblks + heap.hblkhd;
   }

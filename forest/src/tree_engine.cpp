@@ -161,7 +161,7 @@ class TreeEngine final : public Engine {
   }
 
  private:
-  /// The trees for columns of these dtypes, the same for all plans: compiling takes milliseconds, and a cache holds one.
+  /// The forest compiled for columns of these dtypes. All plans share it: compiling takes milliseconds.
   std::shared_ptr<const Forest> forest_of(const std::vector<DType>& dtypes) const {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<const Forest>& forest = forests_[dtypes];

@@ -37,13 +37,13 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-/// A block, and the collection that was typed; empty: none was.
+/// A block, and the name of its collection; empty: no name was given.
 struct Word {
   BlockDescription block;
   std::string rows;
 };
 
-/// Takes what is behind the first `mark` away. @return it; nothing where there is no such mark
+/// Removes the first `mark` of `text` and the text after it. @return the text after the mark; nothing without a mark
 std::optional<std::string> cut(std::string& text, char mark) {
   const auto place = text.find(mark);
   if (place == std::string::npos) return {};

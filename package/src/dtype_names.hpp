@@ -11,7 +11,7 @@
 
 namespace tensoa::package {
 
-/// Those of all dtypes, as name_of() has them.
+/// The names of all dtypes, as name_of() returns them.
 inline std::vector<std::string> dtype_names() {
   std::vector<std::string> names;
   for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
@@ -20,7 +20,7 @@ inline std::vector<std::string> dtype_names() {
   return names;
 }
 
-/// The dtype of a name; nothing where there is no such.
+/// The dtype with this name, or nothing.
 inline std::optional<DType> dtype_called(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(DType::kF64); ++i) {
     if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);

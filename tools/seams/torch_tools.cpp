@@ -4,7 +4,7 @@
 
 #include "tensoa/pytorch/runtime.hpp"
 
-// Part of libtensoa_torch.so. Its names are local to this file: the program's would take their place.
+// Part of libtensoa_torch.so. Its names are local to this file: those of the program would override exported ones.
 
 namespace tensoa::tools {
 namespace {

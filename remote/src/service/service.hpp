@@ -29,8 +29,9 @@ class Service : public std::enable_shared_from_this<Service> {
   static std::shared_ptr<Service> make(const ModelLocation& location, const Options& options,
                                        Lookup lookup = system_lookup());
 
-  /// Looks the names of the URL up, once, and waits for it. Until a name was found it is a server, whose addresses are gRPC's.
-  /// @param is_repeated again each Options::lookup_period, from the end of this look on
+  /// Resolves the host names of the URL once; blocks until `deadline` at most. A name that is not resolved yet is used as
+  /// one server, whose addresses gRPC looks up.
+  /// @param is_repeated resolve again every Options::lookup_period, counted from the end of this call
   void look_up(Clock::time_point deadline, bool is_repeated = false);
 
   /// Asks all servers which model they have, until those that answer agree or Options::load_deadline has passed; a server that is

@@ -21,10 +21,10 @@
 
 namespace tensoa {
 
-/// The results of an engine's analysis of a binding, for its calls: part of a Plan. Engines derive
-/// their own from it. It follows from the binding and the signature alone: engines of one kind with equal
-/// signatures, as before and after Model::reload, accept each other's. Immutable; it may outlive the engine, and
-/// holds nothing that its destructor, in whatever thread, could not free then.
+/// The results of an engine's checks of a binding, kept in a Plan, so that calls do not repeat them. Engines derive
+/// their own class from it. It depends on the binding and the signature alone: engines of one kind with equal
+/// signatures, as before and after Model::reload, accept each other's. Immutable. It may outlive the engine, and its
+/// destructor may run in any thread.
 class Prepared {
  public:
   explicit Prepared(std::vector<std::size_t> arguments) : arguments_(std::move(arguments)) {}
