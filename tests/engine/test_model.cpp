@@ -17,6 +17,7 @@
 #include "fake_engine.hpp"
 #include "tensoa/core/error.hpp"
 #include "tensoa/soa/portable_collection.hpp"
+#include "tensoa/soa/slice.hpp"
 
 namespace tensoa {
 namespace {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontend.follow import Follower, Node, NodeNotFusedError, Planes
+from tensoa.compiler.frontend.follow import Follower, Node, NodeNotFusedError, PlaneTensor
 from tensoa.compiler.frontend.graph import Graph
 from tensoa.compiler.program import Program
 
@@ -40,8 +40,8 @@ class Part:
     """`inputs` and `outputs` are the blocks of `program`, each one tensor; the program counts rows of `domains` collections."""
 
     program: Program
-    inputs: list[Planes]
-    outputs: list[Planes]
+    inputs: list[PlaneTensor]
+    outputs: list[PlaneTensor]
     nodes: list[Node]
     domains: int
 
@@ -127,7 +127,7 @@ class Partitioner:
         if tensor is not None:
             env[node] = self.whole.read(tensor, len(env))
 
-    def _tensor(self, node: Node) -> Planes | None:
+    def _tensor(self, node: Node) -> PlaneTensor | None:
         """The result of a node, where a part can read it."""
         if not isinstance(node.meta.get("val"), torch.Tensor):
             return None
@@ -165,7 +165,7 @@ class Partitioner:
         """Raises NodeNotFusedError."""
         inside = set(nodes)
         here = Follower(self.graph, self.verified)
-        inputs: list[Planes] = []
+        inputs: list[PlaneTensor] = []
         computed: set[Node] = set()  # from integers that torch computes: as indices they may be negative
         for node in nodes:
             for argument in node.all_input_nodes:
@@ -199,7 +199,7 @@ class Partitioner:
         program = here.program(outputs, len(inputs), nodes)
         return Part(program, inputs, outputs, nodes, len(self.graph.domains))
 
-    def _output(self, node: Node) -> Planes:
+    def _output(self, node: Node) -> PlaneTensor:
         tensor = self._tensor(node)
         if tensor is None:
             raise NodeNotFusedError(node, "a result that torch does not take from a part")

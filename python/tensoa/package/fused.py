@@ -30,7 +30,7 @@ class _Block(ctypes.Structure):
 
 
 class Program:
-    """A program built for this processor, which is called on Columns that are whole."""
+    """A program built for this processor."""
 
     def __init__(self, library: str | PathLike) -> None:
         self.program = ctypes.CDLL(str(library))
@@ -40,14 +40,18 @@ class Program:
         self.prepared(columns, rows)()
 
     def prepared(self, columns: Columns, rows: Sequence[int]) -> Callable[[], None]:
-        """Returns the call with these columns: its arguments and its workspace are made here."""
-        blocks = (_Block * len(columns.blocks))(*(_Block(*block) for block in columns.blocks))
+        """Returns the call with these columns, which are whole: its arguments and its workspace are made here."""
+        return self.over(columns.blocks, rows, columns)
+
+    def over(self, blocks_at: Sequence[tuple[int, int]], rows: Sequence[int], owner: object) -> Callable[[], None]:
+        """Returns the call with blocks at these (addresses, pitches in elements). The call keeps `owner` alive."""
+        blocks = (_Block * len(blocks_at))(*(_Block(*block) for block in blocks_at))
         counts = (ctypes.c_int64 * len(rows))(*rows)
         workspace = np.empty(self.program.tensoa_program_workspace(counts) + 64, np.uint8)
         aligned = ctypes.c_void_p(workspace.ctypes.data + -workspace.ctypes.data % 64)
         run = self.program.tensoa_program_run
 
-        def call(_: object = (columns, workspace)) -> None:  # which live as long as the call
+        def call(_: object = (owner, workspace)) -> None:  # which live as long as the call
             run(blocks, counts, aligned)
 
         return call

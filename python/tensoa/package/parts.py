@@ -7,7 +7,6 @@ the rows side by side, so that columns go in where they lie. Here the operator c
 pytorch/src/inductor/fused_parts.cpp does; both may be in one process.
 """
 
-import ctypes
 import functools
 import hashlib
 import operator
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -26,10 +24,10 @@ from tensoa.command import step
 from tensoa.compiler import cpu, routes
 from tensoa.compiler.cpu.processors import CPU_FLAGS
 from tensoa.compiler.errors import NotFused, surprises_as_not_fused
-from tensoa.compiler.frontend.follow import Planes
+from tensoa.compiler.frontend.follow import PlaneTensor
 from tensoa.compiler.frontend.graph import Graph
 from tensoa.compiler.parts import Limits, Part, Partition, name_of
-from tensoa.package.fused import FOLDER, Files, cuda_files
+from tensoa.package.fused import FOLDER, Files, Program, cuda_files
 from tensoa.package.manifest import BUILT, CHECKED, CpuVariant, FusedPart, PartTensor, Unfused
 
 OF_OTHERS = "a tensor that is not made of rows"  # follows from another operator that is not fused
@@ -77,21 +75,13 @@ torch.library.register_fake("tensoa::part", _results, lib=_library)
 _library.impl("part", _call, "CPU", allow_override=True)
 
 
-class _Block(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("pitch", ctypes.c_int64)]
-
-
 def _load(library: Path, domains: list[int]) -> Callable[[list[torch.Tensor], list[torch.Tensor]], None]:
-    program = ctypes.CDLL(str(library))
-    program.tensoa_program_workspace.restype = ctypes.c_int64
+    program = Program(library)
 
     def run(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         tensors = [*inputs, *outputs]
-        blocks = (_Block * len(tensors))(*(_Block(one.data_ptr(), one.stride(0)) for one in tensors))
-        counts = (ctypes.c_int64 * len(domains))(*(inputs[at].shape[1] if at >= 0 else 0 for at in domains))
-        workspace = np.empty(program.tensoa_program_workspace(counts) + 64, np.uint8)
-        aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
-        program.tensoa_program_run(blocks, counts, ctypes.c_void_p(aligned))
+        rows = [inputs[at].shape[1] if at >= 0 else 0 for at in domains]
+        program.over([(one.data_ptr(), one.stride(0)) for one in tensors], rows, tensors)()
 
     return run
 
@@ -237,7 +227,7 @@ def _module(graph: Graph, found: Partition, names: dict[int, str], binding: Bind
     return Partitioned(module, list(graph.constants.values()), binding)
 
 
-def _as_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Planes) -> torch.fx.Node:
+def _as_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: PlaneTensor) -> torch.fx.Node:
     others = [dim for dim in range(len(tensor.shape)) if dim != tensor.axis]
     node = made.call_function(aten.permute.default, (node, [*others, tensor.axis]))
     if len(others) == 1:
@@ -245,7 +235,7 @@ def _as_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Planes) -> tor
     return made.call_function(aten.reshape.default, (node, [tensor.planes, -1]))
 
 
-def _from_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: Planes) -> torch.fx.Node:
+def _from_planes(made: torch.fx.Graph, node: torch.fx.Node, tensor: PlaneTensor) -> torch.fx.Node:
     others = [dim for dim in range(len(tensor.shape)) if dim != tensor.axis]
     if len(others) != 1:
         node = made.call_function(aten.reshape.default, (node, [*(tensor.shape[dim] for dim in others), -1]))

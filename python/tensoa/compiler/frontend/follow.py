@@ -24,7 +24,7 @@ Node = torch.fx.Node
 
 
 @dataclass
-class Planes:
+class PlaneTensor:
     """A tensor between torch and a part: planes [of one row, rows] in the order of its dimensions without that of the rows."""
 
     node: Node
@@ -76,7 +76,7 @@ class Follower:
             self.known[one] = isinstance(one.op, ops.Column) or bool(one.rows) or any(self.known[arg] for arg in one.args)
         return self.known[tensor]
 
-    def tensor(self, node: Node) -> Planes | None:
+    def tensor(self, node: Node) -> PlaneTensor | None:
         """The result of a node, as planes; None where its rows do not lie side by side."""
         try:
             shape = Context(node, self.capture.symbols).shape()
@@ -87,9 +87,9 @@ class Follower:
         if len(axes) != 1 or len(shape[axes[0]]) != 1:
             return None
         sizes = tuple(1 if i == axes[0] or not factors else int(factors[0]) for i, factors in enumerate(shape))
-        return Planes(node, axes[0], sizes, self.capture.rows.index(str(shape[axes[0]][0])), dtype.name)
+        return PlaneTensor(node, axes[0], sizes, self.capture.rows.index(str(shape[axes[0]][0])), dtype.name)
 
-    def read(self, tensor: Planes, block: int) -> Value:
+    def read(self, tensor: PlaneTensor, block: int) -> Value:
         """The value of a tensor that torch has made, as an input block."""
         rows = self.capture.rows[tensor.domain]
         dtype = DTYPES[tensor.dtype]
@@ -104,7 +104,7 @@ class Follower:
         tensors = in_order(*(tensor for value in values for tensor in _tensors(value)))
         return {self.capture.rows.index(symbol) for tensor in tensors for symbol in tensor.rows}
 
-    def program(self, outputs: Sequence[Planes], first: int, nodes: Sequence[Node]) -> Program:
+    def program(self, outputs: Sequence[PlaneTensor], first: int, nodes: Sequence[Node]) -> Program:
         """The program of a part of these nodes; output blocks are numbered from `first` on. Raises NodeNotFusedError."""
         made = [self._output(tensor, first + i) for i, tensor in enumerate(outputs)]
         try:
@@ -129,10 +129,10 @@ class Follower:
                 most, reason = middle, str(found)
         return (made[least][0] if least < len(made) else nodes[-1]), reason
 
-    def _result(self, node: Node) -> Planes | None:
+    def _result(self, node: Node) -> PlaneTensor | None:
         return self.tensor(node) if isinstance(self.env[node], Value) else None
 
-    def _output(self, tensor: Planes, block: int) -> Output:
+    def _output(self, tensor: PlaneTensor, block: int) -> Output:
         rows = self.capture.rows[tensor.domain]
         try:
             with surprises_as_not_fused():
@@ -146,7 +146,7 @@ class Follower:
             raise NodeNotFusedError(tensor.node, str(reason)) from reason
 
 
-def _factors(tensor: Planes, rows: str, others: Sequence[int]) -> list[Factors]:
+def _factors(tensor: PlaneTensor, rows: str, others: Sequence[int]) -> list[Factors]:
     """The shape with the rows first, and then the other dimensions."""
     found = list[Factors]([[rows]])
     found += [[tensor.shape[dim]] if tensor.shape[dim] > 1 else [] for dim in others]

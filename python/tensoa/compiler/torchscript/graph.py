@@ -65,7 +65,7 @@ _Steps = tuple[_Step, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _Body:
     inputs: _Slots
     outputs: _Slots
     steps: _Steps
@@ -162,11 +162,11 @@ class Compiler:
     def steps_of(self, nodes: Iterable[torch._C.Node]) -> _Steps:
         return tuple(step for node in nodes for step in self.step(node))
 
-    def block(self, block: torch._C.Block) -> _Block:
+    def block(self, block: torch._C.Block) -> _Body:
         steps = self.steps_of(block.nodes())
         inputs = tuple(self.slot(value) for value in block.inputs())
         outputs = tuple(self.slot(value) for value in block.outputs())
-        return _Block(inputs, outputs, steps, any(step.name == "prim::RaiseException" for step in steps))
+        return _Body(inputs, outputs, steps, any(step.name == "prim::RaiseException" for step in steps))
 
     def constant(self, slot: int, value: Value) -> None:
         if isinstance(value, torch.Tensor) and value.dim() > 0:
@@ -289,7 +289,7 @@ class Compiler:
         make = _named_tuple(names)
         return lambda frame, *values: make(*values)
 
-    def branch(self, node: torch._C.Node, blocks: Sequence[_Block]) -> Callable[..., Value]:
+    def branch(self, node: torch._C.Node, blocks: Sequence[_Body]) -> Callable[..., Value]:
         safe = [block for block in blocks if not block.raises]
 
         def run(frame: Frame, condition: Value) -> Value:
@@ -436,7 +436,7 @@ class _Failed(RuntimeError):
     """An error of an operator, with its place."""
 
 
-def _run_block(frame: Frame, block: _Block) -> Value:
+def _run_block(frame: Frame, block: _Body) -> Value:
     run_steps(frame, block.steps)
     values = tuple(frame[slot] for slot in block.outputs)
     return values[0] if len(values) == 1 else values

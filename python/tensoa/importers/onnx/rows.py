@@ -43,7 +43,7 @@ def free(module: "OnnxModule") -> None:
     if not rows:
         return
     try:
-        numbers = _Numbers(module, rows)
+        numbers = _MadeUpInputs(module, rows)
         inputs = numbers.sets(rows)
         right = [module.run(graph, module.values_of(some)) for some in inputs]
     except InputError as error:
@@ -76,7 +76,7 @@ def free(module: "OnnxModule") -> None:
         argument.shape = (None, *(argument.shape or ())[1:])
 
 
-def _one_by_one(module: "OnnxModule", rows: int, numbers: "_Numbers") -> torch.fx.GraphModule | None:
+def _one_by_one(module: "OnnxModule", rows: int, numbers: "_MadeUpInputs") -> torch.fx.GraphModule | None:
     """The model for each row by itself, where that gives the same; says in `graph.fixed_by` why not."""
     graph = module.graph
     reason = ""
@@ -118,7 +118,7 @@ def in_batches(run: Callable[[Sequence[torch.Tensor]], Any], rows: int) -> Calla
     return run_all
 
 
-def _free_shapes(module: "OnnxModule", rows: int, numbers: "_Numbers") -> "_Trial":
+def _free_shapes(module: "OnnxModule", rows: int, numbers: "_MadeUpInputs") -> "_Trial":
     """Raises InputError, and leaves the graph as it was, where no choice of sizes gives the same."""
     graph = module.graph
     sets = numbers.sets(2 * rows)
@@ -201,7 +201,7 @@ class _Trial:
         return sorted(possible, key=lambda i: outer[i] != all_rows)  # an axis that stays one is the likelier
 
 
-class _Numbers:
+class _MadeUpInputs:
     """Made-up inputs of a graph: integers from 0 up to the largest of LIMITS that it accepts, since small ones, such as
     lengths of 0 and 1, may hide what rows have to do with each other; and a set of 0 and 1 only.
     """
