@@ -19,7 +19,7 @@
 
 namespace tensoa::bench {
 
-/// What the driver is given with one launch.
+/// The parameters of one launch for the driver.
 struct GpuLaunch {
   std::array<unsigned, 3> blocks{1, 1, 1};
   std::array<unsigned, 3> threads{32, 1, 1};  ///< of a block

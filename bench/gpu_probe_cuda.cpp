@@ -36,7 +36,7 @@ cudaStream_t stream_of(const Queue& queue) {
 
 using Graph = std::shared_ptr<std::remove_pointer_t<cudaGraph_t>>;
 
-/// What `call` enqueues, as a graph.
+/// The work that `call` enqueues, as a graph.
 Graph record(const Queue& queue, const std::function<void()>& call) {
   check(cudaStreamBeginCapture(stream_of(queue), cudaStreamCaptureModeThreadLocal),
         "recording a queue");

@@ -273,7 +273,7 @@ void add_service_options(std::pair<CLI::App&, BenchOptions&> bench) {
       ->capture_default_str();
 }
 
-/// What the packages of `forward` are made for; `make bench-packages` asks.
+/// The bindings of the packages of `forward`, for `make bench-packages`.
 void add_describe_forward_command(CLI::App& program, Action& action) {
   CLI::App* sub =
       program.add_subcommand("describe-forward", "Write the bindings of the packages of `forward`");

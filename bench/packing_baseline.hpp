@@ -20,7 +20,7 @@ enum class Packed : std::uint8_t {
 /// The same sizes with the planes side by side: rows are next to each other.
 TensorView as_planes(TensorView view, std::size_t row_dimension);
 
-/// What users do without this library, with all memory kept from call to call, pinned where a GPU
+/// The way without this library, with all memory kept from call to call, pinned where a GPU
 /// copies from and to it: columns to the host, packed there by one thread, the packed blocks to the
 /// device, and the same back for the answers. Planes come down as they are packed. On the CPU the
 /// transfers fall away. The one baseline of all benchmarks that call it `pack` or `host_roundtrip`.

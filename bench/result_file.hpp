@@ -40,7 +40,7 @@ struct ResultRow {
   nlohmann::ordered_json more = nlohmann::ordered_json::object();
 };
 
-/// What `tensoa-bench NAME` writes: {"bench", "command", "machine", "versions", "rows"}.
+/// The output of `tensoa-bench NAME`: {"bench", "command", "machine", "versions", "rows"}.
 /// @param torch its version; empty without it
 nlohmann::json result_file(const std::string& bench, const std::string& command,
                            const std::string& torch, const std::vector<ResultRow>& rows);

@@ -9,7 +9,7 @@
 #include "tensoa/engine/model_options.hpp"
 
 /// @file
-/// What one torch tensor over a TensorView costs. A seam, chosen at link time: tensor_cost_torch.cpp, which opens
+/// The cost of one torch tensor over a TensorView. A seam, chosen at link time: tensor_cost_torch.cpp, which opens
 /// libtensoa_bench_torch.so, or tensor_cost_none.cpp.
 
 namespace tensoa::bench {

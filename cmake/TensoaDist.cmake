@@ -35,7 +35,7 @@ set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-# What dpkg-shlibdeps would find, but for Arrow, which is a package of Python here. The libraries below gRPC are needed for models of servers.
+# The dependencies of dpkg-shlibdeps, without Arrow, which is a package of Python here. The libraries below gRPC are needed for models of servers.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36), libgcc-s1 (>= 12), libstdc++6 (>= 12)")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libabsl20220623, libc-ares2, libre2-9, libssl3")
 include(CPack)

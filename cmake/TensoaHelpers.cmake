@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What the folders' CMakeLists.txt are written with.
+# Functions for the folders' CMakeLists.txt.
 
 include(GNUInstallDirs)
 
@@ -14,7 +14,7 @@ set(TENSOA_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<CXX_COMPI
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
     $<$<BOOL:${TENSOA_WERROR}>:-Werror>)
 
-# What all our compiled targets have in common. RUNPATH and not RPATH: LD_LIBRARY_PATH then leads a program to another torch.
+# Common properties of all our compiled targets. RUNPATH and not RPATH: LD_LIBRARY_PATH then leads a program to another torch.
 function(tensoa_configure_target target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_features(${target} PRIVATE cxx_std_20)
@@ -150,7 +150,7 @@ endfunction()
 
 # tensoa_exporter_sources(VARIABLE)
 #
-# What a package is made by: the Python files and kernel texts of the exporter, for DEPENDS.
+# The files that make a package: the Python files and kernel texts of the exporter, for DEPENDS.
 function(tensoa_exporter_sources variable)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/python/tensoa/*.py"

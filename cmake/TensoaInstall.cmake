@@ -22,7 +22,7 @@ if(TARGET tensoa_program)
   if(TARGET tensoa_torch)
     install(TARGETS tensoa_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
-  # What `make models` and `make demo` have made: `tensoa track` finds it.
+  # The results of `make models` and `make demo`: `tensoa track` finds them.
   install(FILES "${PROJECT_BINARY_DIR}/models/tensoa.pt" "${PROJECT_BINARY_DIR}/models/tensoa.pt2" "${PROJECT_BINARY_DIR}/models/merge.pt"
     "${PROJECT_BINARY_DIR}/models/merge.pt2"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/models" OPTIONAL)

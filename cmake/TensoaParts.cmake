@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What is inside that others wrote, of a wheel and of `make dist`: the licences, and a list of it (CycloneDX, in a wheel by PEP 770).
+# Third-party parts of a wheel and of `make dist`: the licences, and a list of it (CycloneDX, in a wheel by PEP 770).
 
 if(TENSOA_WHEEL)
   set(tensoa_licences licenses)

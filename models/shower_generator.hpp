@@ -10,7 +10,7 @@
 
 namespace tensoa::models {
 
-/// What a shower is made from.
+/// The parameters of a shower.
 template <template <class> class F>
 struct ShowerSeed {
   F<float> energy;              // GeV

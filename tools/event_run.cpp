@@ -67,8 +67,8 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
       ->capture_default_str();
   command
       .add_option("--device,--devices", call.devices,
-                  "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each gets events as fast as "
-                  "it ends them, and none where that would make the others wait")
+                  "auto, cpu or cuda:N, or several: cpu,cuda:0,cuda:1; each gets a new event when "
+                  "it has finished one, unless the others would finish it sooner")
       ->delimiter(',')
       ->capture_default_str();
   command.add_option("--threads", call.threads, "Threads that work on events")
@@ -80,22 +80,20 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
                   "two for each thread, with GPUs at most 16")
       ->check(CLI::Range(1, 1024));
   command
-      .add_option("--wait", call.wait,
-                  "How a GPU is waited for: polling by threads that have nothing else to do, "
-                  "callback of the driver, blocking of the thread of the event, or threads for "
-                  "nothing else, one for each event in flight")
+      .add_option(
+          "--wait", call.wait,
+          "How to wait for a GPU: polling by idle threads, a callback of the driver, blocking of "
+          "the thread of the event, or separate threads, one for each event in flight")
       ->check(CLI::IsMember({"polling", "callback", "blocking", "threads"}))
       ->capture_default_str();
   command.add_flag(
       "--deterministic-placement", call.is_placed_by_number,
       "Event N runs on device N modulo the number of devices, however fast each is: for "
       "the same answers again where programs differ in the last place (CPU and GPU)");
-  command.add_option(
-      "--edge-capacity", call.edge_capacity,
-      "On a GPU: room for this number of edges, so that nothing waits for their number; for "
-      "networks that "
-      "pass messages along edges, without means or norms over all of them. An event with more is "
-      "done twice");
+  command.add_option("--edge-capacity", call.edge_capacity,
+                     "On a GPU: room for this number of edges, so that nothing waits for the "
+                     "number of an event; for networks that pass messages along edges, without "
+                     "means or norms over all of them. An event with more edges runs twice");
   command.add_option("--cut", call.min_score, cut)->capture_default_str();
   cli::add_path_option(command, "--output", call.output, output);
   cli::add_path_option(command, "--report", call.report,
@@ -105,7 +103,7 @@ void add_event_options(CLI::App& command, EventCall& call, const std::string& in
   cli::add_path_option(command, "--metrics", call.metrics,
                        "Write counters for Prometheus to this file, again every 10 s");
   cli::add_path_option(command, "--trace", call.trace,
-                       "Write what ran when and where, for https://ui.perfetto.dev");
+                       "Write a trace of the run, for https://ui.perfetto.dev");
   add_server_options(command, call.servers);
   add_fallback_option(command, call.servers);
   command.add_option("--resume", call.resume,

@@ -72,10 +72,9 @@ void add_server_options(CLI::App& command, ServerOptions& options) {
       ->take_all()
       ->group(kGroup);
   command
-      .add_option(
-          "--deadline", options.deadline,
-          "Of a call with all its attempts, of which each may take 0.4 of it, and of finding "
-          "the model at the start (default: 10)")
+      .add_option("--deadline", options.deadline,
+                  "Limit for a call with all its attempts, each at most 0.4 of it, and for finding "
+                  "the model at the start (default: 10)")
       ->type_name("SECONDS")
       ->check(cli::number_between(0.001, kDay))
       ->group(kGroup);

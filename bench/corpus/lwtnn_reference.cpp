@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What LWTNN itself gives: lwtnn_reference NETWORK.json < rows > answers. A row has all variables in the order of the file.
+// The results of LWTNN itself: lwtnn_reference NETWORK.json < rows > answers. A row has all variables in the order of the file.
 
 #include <cstddef>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What it costs to bind columns: once by name, and again for each event. Neither may depend on the
+// The cost of binding columns: once by name, and again for each event. Neither may depend on the
 // number of rows.
 
 #include <benchmark/benchmark.h>

@@ -10,7 +10,7 @@
 
 namespace tensoa::bench {
 
-/// What others do with gRPC: the baselines of suites/service.cpp. gRPC is in a separate library, with hidden symbols, as that of
+/// Clients with gRPC alone: the baselines of suites/service.cpp. gRPC is in a separate library, with hidden symbols, as that of
 /// remote/.
 class PlainClient {
  public:

@@ -20,7 +20,7 @@
 namespace tensoa::bench {
 namespace {
 
-// What is bound.
+// The blocks that are bound.
 
 template <template <class> class F>
 struct Columns1 {

@@ -27,7 +27,7 @@ constexpr std::size_t kBuffers = 256;  // that events go through in turns
 constexpr float kTrigger =
     12.5F;  // us, of the first trigger level of CMS at HL-LHC, doi 10.22323/1.450.0113
 
-/// What a detector writes into, and what a model answers into: made once, bound once.
+/// The inputs that a detector writes, and the outputs of the model: made once, bound once.
 struct EventBuffer {
   EventBuffer(const AnyModel& model, const package::ModelDescription& description, std::size_t rows,
               std::uint64_t event, const Queue& queue)
@@ -69,7 +69,7 @@ ResultRow row_of(std::vector<float> all, const Queue& queue, std::size_t rows) {
   return row;
 }
 
-/// What no call can be faster than: reading the clock twice, on a GPU with a kernel that does nothing between.
+/// A lower limit for the time of a call: reading the clock twice, on a GPU with a kernel that does nothing between.
 ResultRow limit_of(const Queue& queue, std::size_t events) {
   if (queue.device().is_cpu()) {
     ResultRow row = row_of(latencies([](std::size_t) {}, events), queue, 0);

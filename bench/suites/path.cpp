@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 
 constexpr int kWarmUps = 2;
 
-// What the models run on.
+// The columns that the models run on.
 
 /// Columns on the device of a queue, bound as the models read and write them.
 class Case {
@@ -198,7 +198,7 @@ std::function<std::size_t(Laps&)> in_place(const AnyModel& model, const Queue& q
   };
 }
 
-/// What packed blocks are for the model: rows, unless it refuses them.
+/// The form of packed blocks for the model: rows, unless it refuses them.
 Packed form_for(const AnyModel& model, Binding binding) {
   for (auto* blocks : {&binding.inputs, &binding.outputs}) {
     for (BoundBlock& block : *blocks) make_row_major(block.tensor);

@@ -60,7 +60,7 @@ struct Measured {
   LatencyHistogram latency;
 };
 
-/// What one event does, and where.
+/// The work of one event, and its device.
 struct Load {
   int modules = 1;
   std::chrono::nanoseconds cpu{0};  ///< of each module

@@ -85,7 +85,7 @@ struct Subject {
   std::function<Lane(const Model<>& model, const Queue& queue, std::size_t parts)> make_lane;
 };
 
-/// What the graph network reads of one event, `parts` times. No edge leads from one copy to another.
+/// The inputs of the graph network for one event, `parts` times. No edge leads from one copy to another.
 struct Graph {
   Graph(const PortableCollection<track::Hit>& from_hits,
         const PortableCollection<track::Edge>& from_edges, std::size_t parts)
@@ -160,7 +160,7 @@ double median_rate_of(const Lane& lane, int repeats) {
   return median(std::move(rates));
 }
 
-/// What bounds the calls on one GPU, whatever the threads and queues do.
+/// The limits of calls on one GPU, whatever the threads and queues do.
 struct OfGpu {
   std::vector<GpuLaunch> launches;  ///< of a call
   std::size_t full_parts = 1;       ///< inputs in a call that fills the GPU
@@ -520,7 +520,7 @@ std::vector<ResultRow> measure_on(const std::vector<Device>& devices,
   return rows;
 }
 
-/// What the issue requires and the machine lacks.
+/// Requirements of the issue that the machine lacks.
 void add_not_measured(std::vector<ResultRow>& rows, const std::vector<Device>& gpus) {
   for (const std::size_t count : kNumbersOfGpus) {
     if (count <= gpus.size()) continue;

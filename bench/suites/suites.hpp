@@ -89,7 +89,7 @@ std::vector<ResultRow> bench_pipeline(const BenchOptions& options);
 
 /// Reading the events of Parquet and Arrow files (`inputs`; from the page cache, one thread, processor time) as
 /// `tensoa track` does, against Arrow's own reader on the same columns: nanoseconds a byte of these columns, decoded.
-/// What bench_pipeline does where it has inputs.
+/// The work of bench_pipeline where it has inputs.
 std::vector<ResultRow> bench_reading(const BenchOptions& options);
 
 /// Events of 1, 16 and 256 rows, 16 in flight, through the multi-layer perceptron of `packages`, with `threads`: a call for

@@ -61,7 +61,7 @@ if os.path.isdir(_BUILT):
     __path__.append(_BUILT)
 
 
-# What is installed with it: by pip in its own folder, by cmake --install above share/tensoa/python/tensoa.
+# Files that are installed with it: by pip in its own folder, by cmake --install above share/tensoa/python/tensoa.
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _SHARE = os.path.join("share", "tensoa", "python", "tensoa")
 _PREFIX = _HERE.removesuffix(_SHARE)

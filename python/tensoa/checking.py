@@ -23,12 +23,12 @@ def check(
     rows: Sequence[int] = (),
     tolerance: float | None = None,
 ) -> dict[str, Any]:
-    """Does a model give the right numbers? What the program `tensoa check` finds, which this starts.
+    """Compares a model with another one, or a package with its recorded results, by the program `tensoa check`.
 
-    against: the model to compare with; None: the results that a package was made to give.
-    device, against_device: "cpu", "cuda:0", or "auto": what a package is for.
+    against: the model to compare with; None: the recorded results of a package.
+    device, against_device: "cpu", "cuda:0", or "auto": the device of a package.
     rows: of the generated columns that both models run on; only with `against`.
-    tolerance: the largest relative error ||a - b|| / ||b|| of a column that is right. None: what the package was made for, for
+    tolerance: the largest relative error ||a - b|| / ||b|| of a column that is accepted. None: that of the package, for
         each column; with `against` 3e-5, and the share 2e-3 of integers and truth values that may differ.
 
     Gives what `--json` writes: "is_right", "max_rel_error" (infinite where one model gives a number and the other none),

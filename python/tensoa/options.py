@@ -38,7 +38,7 @@ Makes a package of a model: the program tensoa, C++ and Python run it on columns
   FILE.safetensors      weights of the interaction network of tensoa
   FILE.ckpt, text       weights of the Exa.TrkX network: a checkpoint of PyTorch Lightning, or text, plain or gzip
 or an ensemble of decision trees; its content says so, not its name, and it may be packed by gzip:
-  XGBoost               what Booster.save_model writes: JSON, UBJ, and the binary form of before 3.1
+  XGBoost               files of Booster.save_model: JSON, UBJ, and the binary form of before 3.1
   LightGBM              the text that Booster.save_model writes
   CatBoost              the JSON of save_model(format="json"), or .cbm where catboost is installed; features of numbers
   scikit-learn          a pickle, also of joblib; estimators that are not trees by skl2onnx; see --trust-pickle
@@ -55,8 +55,8 @@ or an ensemble of decision trees; its content says so, not its name, and it may 
 Without --columns they are those that the file of the model names (features of trees, inputs of width 1), else a column for each
 number of a row, where the file says the sizes (obs_0, obs_1, … of obs [n, 48]; f0, f1, … of trees); or those of --example, a
 Parquet, Arrow or CSV file: for each argument the column of its name, or the fields of the record of its name, as jets.pt; for a
-single argument all columns. Lists count as what they hold. The rows of --example are also what the package of a network is
-checked with.
+single argument all columns. Lists count as their elements. The package of a network is also checked with the rows of
+--example.
 
 --outputs names the results, in order: score, or score=signal,background; or some of the outputs, or values inside, by the names
 that the file of the model has for them. Without, results have the names that the model gives them, else "output"; the command
@@ -70,18 +70,18 @@ model before it is written, and a package that differs is not written (docs/ahea
 --seconds or --memory are used up, the file is a program of torch.export with free numbers of rows, for CPUs and GPUs, which a
 tensoa with torch runs operator by operator, as with --just-in-time; else TorchScript. Before these two comes, for CPUs, the
 file FILE.onnx itself, for ONNX Runtime; also where that takes clearly less time than the package, of calls with 1, 16 and
-1 000 rows: a line has the times. With --no-timing nothing is timed: every run writes the same package. A line says what it is,
-and why nothing faster.
+1 000 rows: a line has the times. With --no-timing nothing is timed: every run writes the same package. A line names the kind of
+the program, and why no faster kind is possible.
 
 With --target cpu,cuda the package has the programs of both, and a model runs on either; where one cannot be made, no package is
-written, and a line says which and why.
+written, and a line has the reason.
 
 With a target cuda, --program is the program `tensoa`: it runs the package on this machine's GPU. --check does so with a package
 that is there already, as on another GPU, and writes into it what it found; a package that is wrong stays as it is.
 
 The last form writes the TorchScript file of WEIGHTS: FILE.safetensors, or a file of Exa.TrkX, TorchScript too.
 
-Exit status 2 with one line on stderr for what cannot be used. Without the program: python -m tensoa compile.
+Exit status 2 with one line on stderr for input that cannot be used. Without the program: python -m tensoa compile.
 
 In Python: tensoa.compile(module, "model.pt2", columns=["features=pt,eta,phi"]), or columns={"features": ["pt", "eta", "phi"]};
 the options of networks and trees are keywords of these names, --no-fuse is fuse=False.
@@ -164,7 +164,7 @@ def add_tree_options(parser: argparse.ArgumentParser) -> None:
         help="load a pickle of scikit-learn or torch, which runs code in it",
     )
     parser.add_argument(
-        "--splitting", choices=SPLITTINGS, help="of conifer: what goes left of a threshold, where the file does not say it"
+        "--splitting", choices=SPLITTINGS, help="of conifer: the values left of a threshold, where the file does not have it"
     )
 
 

@@ -77,7 +77,7 @@ class Library:
 
 
 def storage_of(dtype):
-    """What columns have numbers of a dtype in."""
+    """The dtype of columns for numbers of a dtype."""
     return np.uint16 if dtype.name in ("float16", "bfloat16") else np.dtype(dtype.name)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What this CPU runs, and how its programs are called."""
+"""The targets that this CPU runs, and calls of its programs."""
 
 import ctypes
 

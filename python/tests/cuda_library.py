@@ -85,7 +85,7 @@ def memory_block(planes, rows, dtype, device):
 
 
 def planes_found(block, planes, rows, dtype):
-    """What a program wrote to some planes, and nowhere else."""
+    """The numbers that a program wrote to some planes, and nowhere else."""
     kind, planes = np.dtype(storage_of(dtype)), list(planes)
     size = (max(planes) + 1) * block.pitch
     table = block.memory.cpu().numpy()[: size * kind.itemsize].view(kind).reshape(-1, block.pitch)

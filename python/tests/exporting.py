@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the exporter share."""
+"""Common parts of tests of the exporter."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ CASES = [*(("normal", [n]) for n in (1, 2, 33, 1000)), *((kind, [100]) for kind 
 
 
 def agreement(framework, less=0):
-    """What the export says of a model of floats that agrees with its framework in all cases, but for `less`."""
+    """The lines of the export of a model of floats that agrees with its framework in all cases, but for `less`."""
     return f"compared with {framework}: the same in {len(CASES) - less} sets of columns"
 
 

@@ -837,7 +837,7 @@ def has_product(tensor, levels):
 
 @dataclass
 class Truth:
-    """What a tensor is, and how far a result may be off; where the reference itself is not certain, anything is right."""
+    """The reference of a tensor, and the largest error of a result; where the reference is not certain, any result is right."""
 
     value: np.ndarray
     tolerance: np.ndarray
@@ -972,7 +972,7 @@ def report(seed, rows, program, planes, evaluate, what):
 
 
 def check(seed, operations=12):
-    """What is wrong with the interpreter on the program of a seed; None where it is right."""
+    """The error of the interpreter on the program of a seed; None where it is right."""
     try:
         return _check(seed, operations)
     except Exception:

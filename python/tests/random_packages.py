@@ -43,7 +43,7 @@ BATCH = {"cpu": 8, "cuda": 2}  # modules in a package; kernels for GPUs may not 
 TURNS = ("rows", "sets", "rows", "mixed", "rows", "graphs", "rows", "sets", "mixed", "across")
 
 
-#: What becomes of modules. "broken": an error that users should not see; "not run": there is no GPU.
+#: The outcome for modules. "broken": an error that users should not see; "not run": there is no GPU.
 WHAT = ("fused", "by TorchInductor", "left to TorchInductor", "refused", "broken", "not run")
 
 

@@ -141,7 +141,7 @@ def planes_of(kind, seed, rows=100):
 
 
 class Functions(nn.Module):
-    """What `functions` give for what `spread` makes of the arguments, side by side."""
+    """The results of `functions` for the arguments after `spread`, side by side."""
 
     def __init__(self, functions, spread):
         super().__init__()
@@ -352,7 +352,7 @@ def differences(names, got, truth, wrong):
 
 
 def of_numbers(made, module, names, planes):
-    """What differs from the module in float32, and in float64 as well: torch's vectors overflow early here and there."""
+    """Differences from the module in float32 and in float64: torch's vectors sometimes overflow early."""
     arguments = [torch.from_numpy(np.stack(block, 1)) for block in planes]
     wide = [argument.double() if argument.dtype == torch.float32 else argument for argument in arguments]
     with torch.no_grad():
@@ -366,7 +366,7 @@ ROWS = ((1, 1), (2, 5), (5, 0), (50, 9), (9, 57), (97, 300))
 
 
 def of_network(made, module, names, seed):
-    """What differs from the module in float64, at several numbers of rows."""
+    """Differences from the module in float64, at several numbers of rows."""
     found, double = {}, copy.deepcopy(module).double()
     for nodes, edges in ROWS:
         draw = np.random.default_rng(1000 * seed + nodes)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the exporter makes of a model, and what it refuses. Whole packages are made and run by tests/pytorch."""
+"""The packages of the exporter, and the models that it refuses. Whole packages are made and run by tests/pytorch."""
 
 import json
 import re

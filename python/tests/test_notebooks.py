@@ -38,7 +38,7 @@ def code_cells(notebook):
 
 
 def printed(cell):
-    """What a cell prints, and the kinds of what it shows."""
+    """The text that a cell prints, and the kinds of its outputs."""
     text = "".join(output.text for output in cell.outputs if output.output_type == "stream")
     kinds = [sorted(output.data) for output in cell.outputs if output.output_type != "stream"]
     return text, kinds

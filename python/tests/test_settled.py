@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What training leaves in models: counters, branches on numbers, checks that raise, selections by masks."""
+"""Traces of training in models: counters, branches on numbers, checks that raise, selections by masks."""
 
 import pytest
 import torch

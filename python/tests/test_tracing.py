@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of models that torch.export cannot follow: one line, with the author's, and a way that is slower."""
+"""Messages about models that torch.export cannot follow: one line, with the author's, and a slower way."""
 
 import inspect
 import json

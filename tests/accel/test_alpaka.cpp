@@ -200,7 +200,7 @@ using Extent0 = alpaka::Vec<alpaka::DimInt<0>, std::size_t>;
 using Extent1 = alpaka::Vec<alpaka::DimInt<1>, std::size_t>;
 using Extent2 = alpaka::Vec<alpaka::DimInt<2>, std::size_t>;
 
-/// What a buffer holds, row after row, without the padding.
+/// The content of a buffer, row after row, without the padding.
 template <class T, class Buffer>
 std::vector<T> read(AlpakaQueue& queue, const Buffer& buffer, std::size_t planes,
                     std::size_t rows) {

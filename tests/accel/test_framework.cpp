@@ -43,7 +43,7 @@ ModelMetadata<Points, Answers> metadata_of(ConstView<Points> points, View<Answer
 // [/metadata]
 
 // [slot]
-/// What an event in flight has for itself; made once, used by one event after another.
+/// The memory of an event in flight; made once, used by one event after another.
 struct Slot {
   Slot(const Model<>& model, Device device)
       : queue(device),

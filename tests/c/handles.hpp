@@ -23,7 +23,7 @@ using ModelOwner = Owner<tensoa_model, tensoa_free_model>;
 using CallOwner = Owner<tensoa_call, tensoa_free_call>;
 using QueueOwner = Owner<tensoa_queue, tensoa_free_queue>;
 
-/// What a failed call says, after its status.
+/// The message of a failed call, after its status.
 inline std::string said(tensoa_status status) {
   return std::to_string(static_cast<int>(status)) + ": " + (status == 0 ? "" : tensoa_last_error());
 }

@@ -84,7 +84,7 @@ inline std::filesystem::path write_text(const std::filesystem::path& path,
   return path;
 }
 
-/// What reading gave: numbers of one column, and messages of what was lost.
+/// The result of reading: numbers of one column, and messages about lost parts.
 struct Read {
   std::vector<float> numbers;
   std::vector<std::size_t> chunks;  ///< rows of each

@@ -29,7 +29,7 @@ static_assert(std::numeric_limits<Exact>::digits >= 64);
 constexpr Exact kInfinity = std::numeric_limits<Exact>::infinity();
 constexpr Exact kNan = std::numeric_limits<Exact>::quiet_NaN();
 
-/// What the tests have to say of a type.
+/// The cases of a type.
 struct Format {
   int digits;  ///< of whole numbers that are all held
   bool is_signed;
@@ -62,7 +62,7 @@ Exact rounded(Exact value, const Format& format) {
                                                                   : std::copysign(kInfinity, value);
 }
 
-/// What a number becomes; nothing where it is a fault.
+/// The converted number; nothing where it is an error.
 std::optional<Exact> reference(Exact value, const Format& from, const Format& to, bool rounds) {
   if (to.is_floating) {
     const Exact nearest = rounded(value, to);

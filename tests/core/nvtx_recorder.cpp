@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a profiler is to NVTX: a library that NVTX loads because NVTX_INJECTION64_PATH names it
+// In the role of a profiler: a library that NVTX loads because NVTX_INJECTION64_PATH names it
 // (nvtx3/nvtxDetail/nvtxInit.h). It keeps the names of the ranges, nested ones with their depth.
 
 #include <nvtx3/nvToolsExt.h>

@@ -11,7 +11,7 @@
 namespace tensoa {
 namespace {
 
-/// What the library that CTest names to NVTX (nvtx_recorder.cpp) has seen.
+/// The records of the library that CTest names to NVTX (nvtx_recorder.cpp).
 std::string recorded() {
   void* const library = dlopen(TENSOA_NVTX_RECORDER, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return "NVTX did not load " TENSOA_NVTX_RECORDER;

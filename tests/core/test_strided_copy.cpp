@@ -35,7 +35,7 @@ TensorView view_of(void* data, DType dtype, std::vector<std::int64_t> sizes,
   return view;
 }
 
-/// What is copied, one element after the other.
+/// The copied elements, one after the other.
 void copy_slowly(const TensorView& to, const TensorView& from, std::size_t dim = 0,
                  std::int64_t to_place = 0, std::int64_t from_place = 0) {
   const auto size = static_cast<std::int64_t>(size_of(to.dtype));
@@ -172,7 +172,7 @@ TEST(StridedCopy, WidensHalfPrecisionExactly) {
               ElementsAre(0x1p-24F, 0x1.554p-2F, -65504.F));
 }
 
-/// What a thread of the kernel does gives what the host's loops give, for each pair of dtypes.
+/// A thread of the kernel has the same results as the host's loops, for each pair of dtypes.
 TEST(StridedCopy, ConvertsInAKernelAsOnTheHost) {
   constexpr std::array kAll{DType::kBool, DType::kU8,  DType::kI8,   DType::kI16, DType::kI32,
                             DType::kI64,  DType::kF16, DType::kBF16, DType::kF32, DType::kF64};

@@ -185,7 +185,7 @@ TEST_F(Describe, NamesColumnsOfTheSameNameThatChanged) {
   EXPECT_EQ(difference_of(3), "an element of column direction is 2 x 1, expected 3 x 1");
 }
 
-/// What tensors over columns never are, those of the caller's own making may be.
+/// The caller's own tensors may have forms that tensors over columns never have.
 TEST_F(Describe, NamesWhatDiffersOfTensorsThatAreNotOverColumns) {
   inputs_.append_block("x", hit_.x(), hit_.y());
   inputs_.append_block("matrix", hit_.covariance());

@@ -42,7 +42,7 @@ using testing::ThrowsMessage;
 constexpr Device kFirst = Device::cuda(0);
 constexpr Device kSecond = Device::cuda(1);
 
-/// What the loads of this program do.
+/// The behaviour of loads in this program.
 struct Loads {
   std::atomic<int> count = 0;
   std::atomic<bool> fail = false;

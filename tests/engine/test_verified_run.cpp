@@ -272,7 +272,7 @@ TEST_P(VerifiedRun, AFailureOfTheEngineIsWhatItWas) {
   EXPECT_THROW(verified_run(engine, queue(), {}, kNothing, ""), BindingError);
 }
 
-/// What a program does whose model writes its input; ends it with 3 when that was found.
+/// A program whose model writes its input; ends with 3 when that was found.
 [[noreturn]] void run_rogue_model(const char* verify_const) {
   if (verify_const == nullptr) {
     unsetenv("TENSOA_VERIFY_CONST");

@@ -156,7 +156,7 @@ TEST_F(EventTables, EventsAfterADamagedBatchHaveTheirOwnRows) {
       read.push_back(found.name(event));
     }
   }
-  // What is next to the lost rows may have some there.
+  // Events next to the lost rows may have some there.
   EXPECT_THAT(
       read, ElementsAre("a_0 0", "a_1", "a_lost-from-row-10", "a_4", "a_5 25", "a_6 30", "a_7 35"));
 }

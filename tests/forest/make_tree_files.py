@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 COLUMNS = 7
 CATEGORIES = (5, 6)  # the columns of categories: few, and more than 64
 FLOAT_MAX = float(np.finfo(np.float32).max)
-# What no training data has. LightGBM takes up to 1e-35f for zero.
+# Values that no training data has. LightGBM takes up to 1e-35f for zero.
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 1e-38, -1e-38, FLOAT_MAX, -FLOAT_MAX]
 SPECIAL += [sign * float(np.nextafter(np.float32(1e-35), to)) for sign in (1, -1) for to in (0, np.float32(1))]
 SPECIAL += [float(np.float32(1e-35)), -float(np.float32(1e-35))]

@@ -42,7 +42,7 @@ class Writer {
 
 std::int32_t integer(const json& text) { return std::stoi(text.get<std::string>()); }
 
-/// What XGBoost 3.0 writes of a model that a newer one wrote as JSON.
+/// The file of XGBoost 3.0 for a model that a newer one wrote as JSON.
 /// @param version 0: before 1.0, whose base score is a margin
 std::string binary(const std::string& name, std::uint32_t version = 3, float base = 0.5F,
                    std::int32_t roots = 1) {

@@ -21,7 +21,7 @@
 #include "tensoa/forest/ensemble.hpp"
 
 /// @file
-/// What make_tree_files.py has written to TENSOA_TREE_FILES.
+/// The files that make_tree_files.py has written to TENSOA_TREE_FILES.
 
 namespace tensoa::test {
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `make dist` made, on a clean machine: a folder that debootstrap fills with Debian and its compilers. The tarball and the
+# The results of `make dist` on a clean machine: a folder that debootstrap fills with Debian and its compilers. The tarball and the
 # package of Debian: programs of C, C++ and Fortran are built there by the commands of the pages, and run. Without root or debootstrap it
 # says so in one line and ends with 0.
 #
@@ -59,7 +59,7 @@ use /opt/tensoa
 seconds=$((SECONDS - started))
 inside 'mv /opt/tensoa /srv/moved && chmod -R a-w /srv/moved' # runs where it lies, and writes nothing there
 use /srv/moved
-# What is missing is named, and what needs nothing works.
+# Messages name missing parts, and commands that need none work.
 inside 'printf "x,y,z\n1,2,3\n" >rows.csv; /srv/moved/bin/tensoa infer model.pt2 rows.csv --output answers.csv 2>message && exit 1
   grep -q "files of columns need Arrow" message'
 inside 'dpkg -i tensoa_*.deb >/dev/null'

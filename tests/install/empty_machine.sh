@@ -24,7 +24,7 @@ suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 debootstrap --variant=minbase --include=python3-venv,ca-certificates "$suite" "$root" >"$folder/debootstrap.log" 2>&1 ||
   { tail "$folder/debootstrap.log" >&2; exit 1; }
 
-# What is this machine's about the network; nothing else is.
+# Only the network settings are those of this machine.
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 ! [[ -e /etc/pip.conf ]] || cp /etc/pip.conf "$root/etc/"

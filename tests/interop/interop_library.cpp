@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What another program would show to Python: collections as handles, for ctypes. A
+// The interface of another program to Python: collections as handles, for ctypes. A
 // failing function returns null and leaves its message in last_error().
 
 #include <atomic>

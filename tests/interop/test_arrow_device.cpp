@@ -330,7 +330,7 @@ TEST(FromArrow, BindsABatchWithoutRowsAndWithoutMemory) {
   EXPECT_THAT(blocks.blocks()[0].tensor.sizes(), ElementsAre(0, 3));
 }
 
-/// What from_arrow says of a batch of Hits that `change` has spoilt; the owner must be released once.
+/// The error of from_arrow for a batch of Hits that `change` has spoilt; the owner must be released once.
 template <class Expected, class Change>
 void expect_refused(Change change, const std::string& message) {
   PortableCollection<Hit> hits(4, Device::cpu());

@@ -67,7 +67,7 @@ struct Foreign {
   Foreign& operator=(const Foreign&) = delete;
 };
 
-/// What from_dlpack says of a foreign tensor that `change` has spoilt; it must still be released
+/// The error of from_dlpack for a foreign tensor that `change` has spoilt; it must still be released
 /// once.
 template <class Expected, class Change>
 void expect_refused(Change change, const std::string& message) {

@@ -48,7 +48,7 @@ CPU = -1
 
 
 def checked(result):
-    """What a function of the library returned, or its error."""
+    """The result of a function of the library, or its error."""
     if not result:
         raise RuntimeError(library.last_error().decode())
     return result

@@ -10,7 +10,7 @@
 #include "tensoa/soa/portable_collection.hpp"
 
 /// @file
-/// What the packages of the tests are made for: write_bindings.cpp describes these bindings to the
+/// The bindings of the packages of the tests: write_bindings.cpp describes these bindings to the
 /// exporter, test_aot_engine.cpp runs on them.
 
 namespace tensoa::test {

@@ -8,7 +8,7 @@
 #include <string>
 
 /// @file
-/// What property tests that draw at run time read from the environment. A failure prints the seed.
+/// Settings in the environment for property tests that draw at run time. A failure prints the seed.
 
 namespace tensoa::test {
 

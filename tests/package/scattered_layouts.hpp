@@ -8,7 +8,7 @@
 #include "tensoa/soa/view.hpp"
 
 /// @file
-/// What the packages of test_foreign_columns.cpp are made for: every kind of column and several dtypes,
+/// The layouts of the packages of test_foreign_columns.cpp: every kind of column and several dtypes,
 /// all to be repacked, so that each may lie anywhere.
 
 namespace tensoa::test {

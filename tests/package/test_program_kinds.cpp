@@ -53,7 +53,7 @@ class ProgramKinds : public testing::Test {
          }});
   }
 
-  /// What the package "inductor" gives for the last row.
+  /// The result of the package "inductor" for the last row.
   float answer(std::size_t rows = 3) const {
     const AotModel model(fused_package("inductor"));
     const auto in = points(rows);

@@ -76,7 +76,7 @@ class ZipWriter {
     set(text.size() - bytes, value, bytes);
   }
 
-  /// What both headers of a file have.
+  /// The common part of both headers of a file.
   void common(const File& file) {
     number(20, 2);  // version
     number(0, 2);   // flags

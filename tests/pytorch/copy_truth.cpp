@@ -60,7 +60,7 @@ struct Watch {
 
 constinit thread_local Watch* t_watch = nullptr;
 
-/// What the watch does itself is not watched.
+/// The watch does not watch itself.
 class LookAway {
  public:
   LookAway() : watch_(t_watch) { t_watch = nullptr; }
@@ -105,7 +105,7 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
   watch->frames.pop_back();
   if (!frame.is_operator) return;
 
-  // What it writes: arguments, and results that are not views of arguments.
+  // The memory that it writes: arguments, and results that are not views of arguments.
   std::vector<Use> results;
   for (const c10::IValue& output : std::span(function.outputs()).last(function.num_outputs()))
     add_uses(results, output, true);

@@ -11,7 +11,7 @@
 #include "tensoa/core/queue.hpp"
 
 /// @file
-/// What a call really moves, found without asking the engine.
+/// The bytes that a call really moves, measured without the engine.
 
 namespace tensoa {
 
@@ -20,7 +20,7 @@ struct MemoryRange {
   std::size_t bytes;
 };
 
-/// What the calling thread did with memory.
+/// The memory operations of the calling thread.
 struct Seen {
   std::size_t from_columns = 0;    ///< bytes copied out of the columns to other memory
   std::size_t to_columns = 0;      ///< bytes written into the columns
@@ -46,7 +46,7 @@ struct Seen {
 Seen watch(std::span<const MemoryRange> columns, std::size_t large,
            const std::function<void()>& call);
 
-/// What a call enqueues on a CUDA queue.
+/// The work that a call enqueues on a CUDA queue.
 struct SeenOnQueue {
   std::size_t copied = 0;       ///< bytes, of copy nodes and of torch's copy kernels
   std::size_t allocations = 0;  ///< nodes that allocate or free

@@ -12,7 +12,7 @@
 
 namespace tensoa::test {
 
-/// What a fake server replies.
+/// The reply of a fake server.
 struct FakeReply {
   remote::CallStatus status = {};
   std::string message = {};

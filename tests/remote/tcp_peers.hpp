@@ -36,7 +36,7 @@ class TcpServer {
   std::thread thread_;
 };
 
-/// What a network does between a client and a server: passes bytes on, until a test has it lose or hold them.
+/// A network between a client and a server: passes bytes on, until a test has it lose or hold them.
 class Network {
  public:
   /// @param to "127.0.0.1:12345"

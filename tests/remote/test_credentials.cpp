@@ -139,7 +139,7 @@ TEST_F(Credentials, ATokenThatHasExpiredIsSaidAndTheNewOneIsTaken) {
   EXPECT_NO_THROW(call(model));
 }
 
-/// What gRPC says of connections that TLS ended, with Debian's gRPC 1.51 and as BoringSSL has it.
+/// The messages of gRPC about connections that TLS ended, with Debian's gRPC 1.51 and as BoringSSL has it.
 TEST(AdviceForConnections, NamesWhatIsWrongWithTls) {
   const auto advice = [](const std::string& message) {
     return remote::advice_for({14, "last error: UNKNOWN: ipv4:127.0.0.1:1: " + message});

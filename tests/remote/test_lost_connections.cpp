@@ -45,7 +45,7 @@ using testing::HasSubstr;
 const testing::Matcher<std::string> kClosed =
     testing::AnyOf(HasSubstr("Socket closed"), HasSubstr("Connection reset by peer"));
 
-/// What a test waits for at most; a call that is lost would wait for ever.
+/// The longest wait of a test; a call that is lost would wait for ever.
 constexpr auto kForever = 60s;
 
 constexpr std::size_t kFew = 10;

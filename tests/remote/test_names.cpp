@@ -69,7 +69,7 @@ FakeReply say_what_it_is(const std::string& method, const std::string& request) 
   return {.message = test::metadata_reply("m", "", {{"x", "FP32", {-1}}}, {{"y", "FP32", {-1}}})};
 }
 
-/// What names mean, and how often they were looked up.
+/// The addresses of names, and how often they were looked up.
 class Book {
  public:
   void set(const std::string& host, std::vector<std::string> addresses) {

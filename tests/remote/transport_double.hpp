@@ -9,7 +9,7 @@
 
 namespace tensoa::test {
 
-/// What answers the calls of all transports from now on, whatever the address: a program that links transport_double.cpp
+/// Answers the calls of all transports from now on, whatever the address: a program that links transport_double.cpp
 /// has no gRPC. Called by one thread. Empty: no server answers.
 void set_answers(FakeServer::Handler handler);
 

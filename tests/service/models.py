@@ -30,7 +30,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Model:
-    """What a model accepts and returns. `max_batch_size` 0: no batch dimension. `widths` are those of a network's layers."""
+    """Inputs and outputs of a model. `max_batch_size` 0: no batch dimension. `widths` are those of a network's layers."""
 
     kind: str
     inputs: tuple[Tensor, ...]

@@ -18,7 +18,7 @@ CHUNK = 16384
 
 @dataclass
 class Toxics:
-    """What the proxy does to the bytes; also to connections that are open already, from their next bytes on. 0: nothing."""
+    """Changes of the proxy to the bytes; also to connections that are open already, from their next bytes on. 0: nothing."""
 
     delay: float = 0.0  # seconds, for each chunk in each direction; chunks that arrive meanwhile wait as well
     bandwidth: float = 0.0  # bytes per second, in each direction

@@ -18,13 +18,13 @@
 #include "tensoa/soa/soa_metadata.hpp"
 
 /// @file
-/// What the property tests store about a layout and of a choice of its columns, without the library's
+/// The data of the property tests on a layout and a choice of its columns, without the library's
 /// own arithmetic: elements are found through `view.x[i]`, `view.v[i][k]`, `view.m[i](r, c)` and
 /// `*view.s` alone.
 
 namespace tensoa::test {
 
-/// What random_layouts.py wrote of a layout: kText, columns(view), records(records).
+/// The text of random_layouts.py for a layout: kText, columns(view), records(records).
 template <template <template <class> class> class Layout>
 struct Description;
 

@@ -183,7 +183,7 @@ float value_at(std::size_t plane, std::size_t row) {
   return static_cast<float>(plane * 10'000 + row);
 }
 
-/// What a program without strided tensors would do.
+/// The way of a program without strided tensors.
 std::vector<float> naive_packing(const std::vector<std::size_t>& fields, std::size_t rows) {
   std::vector<float> values;
   for (std::size_t row = 0; row < rows; ++row) {

@@ -36,7 +36,7 @@ struct DeviceDouble {
                       std::function<void()> work);
   static std::size_t kernels();  ///< that were enqueued so
 
-  /// What calls of the runtime take, as time that the calling thread sleeps, one call at a time on a device, as in a
+  /// The time of calls of the runtime, as time that the calling thread sleeps, one call at a time on a device, as in a
   /// driver; nothing after reset().
   struct Times {
     std::chrono::nanoseconds context{};  ///< the first call on a device

@@ -41,7 +41,7 @@ def tensoa(*arguments, program=PROGRAM, **options):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
-# What TorchInductor's programs of torch 2.15 write where weights are shared (pytorch/src/inductor/aot_runner.cpp).
+# The output of TorchInductor's programs of torch 2.15 where weights are shared (pytorch/src/inductor/aot_runner.cpp).
 OF_TORCH = "Calling constant_folding in model, but compiled with config: aot_inductor.use_runtime_constant_folding=False"
 
 

@@ -183,7 +183,7 @@ def test_good_events_of_a_batch_come_out(batch, good_events, tmp_path, model):
 
 
 def test_missing_input_is_refused(tmp_path, out, model):
-    """What the call names must be there; the other inputs of the call still come out."""
+    """Inputs that the call names must exist; the other inputs of the call still come out."""
     good = write_event(tmp_path, "good")
     (tmp_path / "folder").mkdir()
     write(tmp_path / "folder" / "notes.txt", "no events")

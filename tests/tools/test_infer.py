@@ -30,7 +30,7 @@ def columns(rows=ROWS, seed=1):
 
 
 def answers(data):
-    """What fused.pt2 gives: tests/package/fused_fixture.cpp."""
+    """The results of fused.pt2: tests/package/fused_fixture.cpp."""
     x, y, z = (np.asarray(data[name], dtype="f4") for name in "xyz")
     return {"m": x + 2 * y + 3 * z, "n": x * y - z}
 
@@ -67,7 +67,7 @@ def close(got, expected):
     np.testing.assert_allclose(got.to_numpy() if hasattr(got, "to_numpy") else got, expected, rtol=1e-5, atol=1e-6)
 
 
-# What comes out
+# The outputs
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", ".ipc", ".feather", ".csv"])

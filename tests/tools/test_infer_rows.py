@@ -271,7 +271,7 @@ def test_an_output_that_is_replaced_is_named(tmp_path, out):
 
 
 def awkward_array():
-    """What ak.to_parquet(ak.zip({"a": …, "b": …})) writes: one column without a name, lists of records."""
+    """The file of ak.to_parquet(ak.zip({"a": …, "b": …})): one column without a name, lists of records."""
     records = [[{"a": 1.0, "b": 5.0}, {"a": 3.0, "b": 7.0}], [], [{"a": 9.0, "b": 9.0}]]
     type_ = pa.large_list(pa.field("item", pa.struct([pa.field("a", pa.float32()), pa.field("b", pa.float32())]), nullable=False))
     return pa.array(records, type_)
@@ -412,7 +412,7 @@ LIMITS = {"int64": 63, "int32": 31}
 
 
 def number(value, dtype, convert, fill):
-    """What a model with a column of `dtype` gets of a value, as docs/infer.md says it."""
+    """The value that a model with a column of `dtype` gets, as in docs/infer.md."""
     is_integer = dtype in LIMITS
     if value is None or (is_integer and isinstance(value, float) and math.isnan(value)):
         if fill is None or (is_integer and math.isnan(fill)):

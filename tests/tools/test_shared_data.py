@@ -37,7 +37,7 @@ def test_exatrkx_model_on_the_real_event(exatrkx_model, out):
 
 
 def test_our_model_on_the_real_event(our_model, out):
-    """What its card states of the event, which is not a part of its training data."""
+    """The facts of its card on the event, which is not a part of its training data."""
     rules = ROOT / "models" / "interaction_network.graph.json"
     run = track(out, shared("trackml"), "--model", our_model, "--graph", rules)
     assert run["edges"] < 47_000 and run["edge_auc"] > 0.999

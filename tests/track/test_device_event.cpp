@@ -479,7 +479,7 @@ TEST_P(DeviceEventOn, WithAnEdgeCapacityGivesTheSameInTheFirstRowsAndNothingInTh
     edges.resize(n_edges);
     expect_same_edges(edges.const_view(), to_host(exact.edges()).const_view());
 
-    // What a network makes of the other rows does not matter.
+    // The network's results for the other rows do not matter.
     std::vector<float> scores(kRows, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t e = 0; e < n_edges; ++e) scores[e] = static_cast<float>(random.uniform());
     std::fill(scores.begin() + static_cast<std::ptrdiff_t>((n_edges + kRows) / 2), scores.end(),

@@ -134,7 +134,7 @@ Answer answer_of(const ProcessedEvent& done) {
           ids_of(done.event.hits.const_view())};
 }
 
-/// What the pipeline should find, by its parts.
+/// The expected result of the pipeline, by its parts.
 Answer expected_answer(Event event, const TrackOptions& options) {
   GraphBuilder builder;
   PortableCollection<Edge>& edges = builder.build(event.hits.view());

@@ -119,7 +119,7 @@ class Report : public testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // What the browser hands to the page's code: the text up to the first end of the script.
+  // The text that the browser passes to the page's code: the text up to the first end of the script.
   static json data_of(const std::string& page) {
     constexpr std::string_view tag = R"(id="data">)";
     const auto begin = page.find(tag) + tag.size();

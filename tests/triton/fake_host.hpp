@@ -71,7 +71,7 @@ struct TRITONBACKEND_Request {
   std::vector<std::pair<std::string, std::string>> parameters;
   bool is_cancelled = false;
 
-  // What became of it
+  // Its state
   std::unique_ptr<TRITONBACKEND_Response> response;
   std::optional<int> code;  ///< of the error that was sent; -1: success
   std::string message;
@@ -83,7 +83,7 @@ struct TRITONBACKEND_Request {
 
 namespace tensoa::test {
 
-/// What the server does wrong.
+/// The faults of the server.
 struct HostFaults {
   std::string failing;           ///< the function that returns an error
   bool gives_no_memory = false;  ///< of outputs

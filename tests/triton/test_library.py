@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the back-end needs and exports: no torch, no C++ library, no library of Triton, and no symbol but its entry points."""
+"""Needs and exports of the back-end: no torch, no C++ library, no library of Triton, and no symbol but its entry points."""
 
 import os
 import subprocess

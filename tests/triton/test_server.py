@@ -134,7 +134,7 @@ def features(rows):
 
 
 def local(values, folder):
-    """What the program makes of the same columns."""
+    """The program's results for the same columns."""
     source, target = folder / "in.parquet", folder / "out.parquet"
     pq.write_table(pa.table({name: values[0, i] for i, name in enumerate("xyz")}), source)
     subprocess.run(

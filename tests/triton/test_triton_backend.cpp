@@ -70,7 +70,7 @@ std::vector<float> feature_values(std::size_t rows, std::size_t seed) {
   return values;
 }
 
-/// What the local engine makes of them: the planes of "preds".
+/// The local engine's results: the planes of "preds".
 std::vector<float> local_preds(const std::vector<float>& features) {
   static const Model<> model(fused_package("fused"));
   const std::size_t rows = features.size() / 3;

@@ -580,40 +580,38 @@ class Check {
 void add_check_command(CLI::App& program, Action& action) {
   CLI::App* command =
       program.add_subcommand("check",
-                             "Does a model give the right numbers? Compares it with another one, "
-                             "or a package with the results "
-                             "that it was made to give. Exit status 1 where they differ");
+                             "Compares a model with another one, or a package with its recorded "
+                             "results. Exit status 1 where they differ");
   auto call = std::make_shared<CheckCall>();
   command->add_option("MODEL", call->model, kModel)->required();
-  CLI::Option* against = command->add_option(
-      "--against", call->against, "The model to compare with (default: what is in the package)");
+  CLI::Option* against =
+      command->add_option("--against", call->against,
+                          "The model to compare with (default: the results in the package)");
   command
-      ->add_flag(
-          "--cuda-graphs", call->cuda_graphs,
-          "Can calls of the package be captured as CUDA graphs, and do they then give the same? "
-          "The process may be lost in finding out")
+      ->add_flag("--cuda-graphs", call->cuda_graphs,
+                 "Check whether calls of the package can be captured as CUDA graphs, with the same "
+                 "results; the process may crash")
       ->excludes(against);
   command->add_option("INPUT", call->events,
                       "Events for models that score edges: files, folders or "
                       "generate:EVENTS[:SEED[:PARTICLES]]");
   command
       ->add_option("--device", call->device,
-                   "Where MODEL runs: cpu, cuda:N, or auto: what a package is for, one after the "
-                   "other where that is several, else cpu")
+                   "The device of MODEL: cpu, cuda:N, or auto: all kinds of devices of a package, "
+                   "one after the other, else cpu")
       ->capture_default_str();
   command->add_option("--against-device", call->against_device, "The same for --against")
       ->capture_default_str();
   constexpr std::size_t kMost = 100'000'000;
   command
       ->add_option("--rows", call->rows,
-                   "Rows of generated columns, where a package says which ones it takes")
+                   "Numbers of rows of generated columns, where a package describes its columns")
       ->check(CLI::Range(std::size_t{0}, kMost))
       ->capture_default_str();
   command
-      ->add_option(
-          "--tolerance", call->tolerance,
-          "The largest relative error that is right: ||a - b|| / ||b|| of a column (default: "
-          "what the package was made for, or 3e-05)")
+      ->add_option("--tolerance", call->tolerance,
+                   "The largest relative error that is accepted: ||a - b|| / ||b|| of a column "
+                   "(default: that of the package, or 3e-05)")
       ->check(cli::number_between(0, 1));
   cli::add_path_option(*command, "--json", call->json, "Write the figures to this file");
   add_server_options(*command, call->servers);

@@ -185,17 +185,17 @@ void add_deploy_command(CLI::App& program, Action& action) {
                    "URL of the model on a server: compares its answers with those here, bit for "
                    "bit, and writes nothing");
   command->add_option("--name", call->model.name,
-                      "Of the Triton model (default: the file's, without its ending)");
-  command->add_option("--version", call->model.version, "Of the Triton model")
+                      "Name of the Triton model (default: the file's, without its ending)");
+  command->add_option("--version", call->model.version, "Version of the Triton model")
       ->check(CLI::Range(std::uint64_t{1}, kMostVersion))
       ->capture_default_str();
   command
       ->add_option("--version-policy", call->model.version_policy,
-                   "Which versions the server gives: all that are there, latest, or 1,3. A URL "
-                   "without a version gets the highest of them")
+                   "The versions that the server offers: all, latest, or 1,3. A URL without a "
+                   "version gets the highest of them")
       ->capture_default_str();
   command->add_option("--binding", call->model.binding,
-                      "The columns of a TorchScript or ONNX file: what describe() wrote");
+                      "The columns of a TorchScript or ONNX file: a file of describe()");
   command
       ->add_option("--variant", call->variant,
                    "native, or python: a model.py that runs TorchScript or ONNX in any Triton")

@@ -44,10 +44,9 @@ int write_description(const DescribeCall& call) {
 }  // namespace
 
 void add_describe_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "describe",
-      "Write the columns that `track` or `merge` gives its network and takes from it, for "
-      "tensoa compile --binding");
+  CLI::App* command = program.add_subcommand("describe",
+                                             "Writes the input and output columns of the network "
+                                             "of `track` or `merge`, for tensoa compile --binding");
   auto call = std::make_shared<DescribeCall>();
   cli::add_path_option(*command, "--output", call->output, "The .json file to write")->required();
   command
@@ -56,7 +55,7 @@ void add_describe_command(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"hits", "fragments"}))
       ->capture_default_str();
   command->add_flag("--without-edge-columns", call->without_edge_columns,
-                    "For a network forward(x, edge_index), which takes no edge_attr");
+                    "For a network forward(x, edge_index), without edge_attr");
   command->callback([call, &action] { action = [call] { return write_description(*call); }; });
 }
 

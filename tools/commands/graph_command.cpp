@@ -79,10 +79,10 @@ int write_graphs(const GraphCall& call) {
 }  // namespace
 
 void add_graph_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "graph",
-      "Write candidate graphs for training: NAME-hits.parquet (or NAME-fragments.parquet) and "
-      "NAME-edges.parquet");
+  CLI::App* command =
+      program.add_subcommand("graph",
+                             "Writes candidate graphs for training: NAME-hits.parquet (or "
+                             "NAME-fragments.parquet) and NAME-edges.parquet");
   auto call = std::make_shared<GraphCall>();
   command
       ->add_option("INPUT", call->inputs,
@@ -98,8 +98,7 @@ void add_graph_command(CLI::App& program, Action& action) {
       ->required();
   command->add_option(
       "--graph", call->graph,
-      "Which pairs of hits are candidate edges: rules as of `tensoa track --graph`; "
-      "default: cuts that are built in");
+      "Rules for candidate edges, as of `tensoa track --graph`; default: built-in cuts");
   command->callback([call, &action] { action = [call] { return write_graphs(*call); }; });
 }
 

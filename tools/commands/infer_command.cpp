@@ -25,10 +25,9 @@ double parse_null(const std::string& text) {
 }  // namespace
 
 void add_infer_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "infer",
-      "Any model over files of columns, also larger than memory: a column of answers for "
-      "each row");
+  CLI::App* command = program.add_subcommand("infer",
+                                             "Runs a model over files of columns, also larger than "
+                                             "memory, and writes its answers for each row");
   struct Options {
     InferCall call;
     std::string keep;
@@ -39,10 +38,9 @@ void add_infer_command(CLI::App& program, Action& action) {
   call.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   command->add_option("--model,MODEL", call.model, kModel)->required();
   command
-      ->add_option(
-          "--binding", call.binding,
-          "The columns of a TorchScript file or a program of torch.export, which do not say "
-          "them (JSON)")
+      ->add_option("--binding", call.binding,
+                   "The columns of a TorchScript file or a program of torch.export, which do not "
+                   "name them (JSON)")
       ->check(CLI::ExistingFile);
   command
       ->add_option("--input,FILE", call.inputs,
@@ -54,10 +52,10 @@ void add_infer_command(CLI::App& program, Action& action) {
       ->required();
   command
       ->add_option("--columns", call.choice.columns,
-                   "Which columns of the files the model reads: FILE_NAME=MODEL_NAME, or names in "
-                   "the order of the model's columns (default: those of the same names). Of a "
-                   "TorchScript file or a program of torch.export, which do not say theirs, "
-                   "the columns of each argument: features=pt,eta charge=charge:int32")
+                   "The columns of the files that the model reads: FILE_NAME=MODEL_NAME, or names "
+                   "in the order of the model's columns (default: those of the same names). For a "
+                   "TorchScript file or a program of torch.export, which do not name theirs, the "
+                   "columns of each argument: features=pt,eta charge=charge:int32")
       ->delimiter(',');
   command->add_option("--outputs", call.outputs,
                       "The results of such a model, in order: score or scores=signal,background");
@@ -65,11 +63,11 @@ void add_infer_command(CLI::App& program, Action& action) {
       ->add_option("--copy", call.choice.copied, "Columns of the files to write with the answers")
       ->delimiter(',');
   command->add_option("--keep", options->keep,
-                      "Write only rows of which this is true: 'score>0.9 && n<=3'; with the number "
-                      "of each row in a column \"row\"");
+                      "Write only rows for which this is true: 'score>0.9 && n<=3'; with the "
+                      "number of each row in a column \"row\"");
   CLI::Option* numbered = command->add_flag_callback(
       "--row-numbers", [options] { options->call.row_numbers = true; },
-      "Write the column \"row\" where no row is left out, too");
+      "Write the column \"row\" also where no row is left out");
   command
       ->add_flag_callback(
           "--no-row-numbers", [options] { options->call.row_numbers = false; }, "Do not write it")
@@ -80,10 +78,9 @@ void add_infer_command(CLI::App& program, Action& action) {
       {"independent", RowDependence::Answer::kIndependent},
       {"dependent", RowDependence::Answer::kDependent}};
   command
-      ->add_option(
-          "--rows", call.rows,
-          "independent or dependent: whether the answer for a row depends on the other rows "
-          "of a call (default: as the model says; unknown is dependent)")
+      ->add_option("--rows", call.rows,
+                   "independent or dependent: whether the answer for a row depends on the other "
+                   "rows of a call (default: that of the model; unknown is dependent)")
       ->transform(CLI::CheckedTransformer(answers).description(""));
   command->add_flag_callback(
       "--convert",
@@ -91,13 +88,12 @@ void add_infer_command(CLI::App& program, Action& action) {
       "Round numbers that have more digits than the model's columns, and numbers that are not "
       "whole "
       "where it reads integers");
-  command->add_option(
-      "--null", options->null,
-      "What becomes of a null that the model would read: skip leaves its row out, which "
-      "is then no error; nan or a number takes its place (default: skip, and exit "
-      "status 2)");
+  command->add_option("--null", options->null,
+                      "Nulls in columns of the model: skip leaves their rows out, without an "
+                      "error; nan or a number replaces them (default: skip, and exit status 2)");
   command
-      ->add_option("--device", call.device, "cpu, cuda:N, or auto: what a package is for, else cpu")
+      ->add_option("--device", call.device,
+                   "cpu, cuda:N, or auto: the device of a package, else cpu")
       ->capture_default_str();
   command->add_option("--threads", call.threads, "Threads that read files and run the model")
       ->check(CLI::Range(1, 1024))

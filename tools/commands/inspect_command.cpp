@@ -246,18 +246,18 @@ std::string text_of(const std::string& file, const RuntimeFigures& figures) {
 }  // namespace
 
 void add_inspect_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "inspect",
-      "What is in a model: signature, target, programs, checks; with --runtime what it takes");
+  CLI::App* command = program.add_subcommand("inspect",
+                                             "Describes a model: signature, target, programs, "
+                                             "checks; with --runtime its memory and threads");
   auto call = std::make_shared<InspectCall>();
   command->add_option("MODEL", call->file, kModel)->required();
   command->add_flag("--json", call->is_json, "Write JSON");
   CLI::Option* runtime =
       command->add_flag("--runtime", call->is_runtime,
-                        "Load it, run it, and tell what memory and threads that takes");
+                        "Load and run it, and print the memory and threads that this needs");
   command
       ->add_option("--device", call->runtime.device,
-                   "With --runtime: cpu, cuda:N, or auto: what a package is for, else cpu")
+                   "With --runtime: cpu, cuda:N, or auto: the device of a package, else cpu")
       ->needs(runtime)
       ->capture_default_str();
   command

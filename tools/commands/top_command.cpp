@@ -136,10 +136,10 @@ int top(const TopCall& call) {
 }  // namespace
 
 void add_top_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "top",
-      "What the servers of a model do: requests, failures, rows, time in queue, model and "
-      "network; live until Ctrl-C");
+  CLI::App* command =
+      program.add_subcommand("top",
+                             "Shows the work of a model's servers: requests, failures, rows, time "
+                             "in queue, model and network; live until Ctrl-C");
   auto call = std::make_shared<TopCall>();
   command->add_option("URL", call->url, "grpc://HOST:PORT[,HOST:PORT...]/MODEL")->required();
   command->add_option("--interval", call->interval, "Seconds between two lines")

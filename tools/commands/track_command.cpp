@@ -121,9 +121,8 @@ void add_track_command(CLI::App& program, Action& action) {
                     "Write event, hit_id, x, y, z, track_id to this .csv or .parquet file");
   command->add_option(
       "--graph", call->graph,
-      "Which pairs of hits are candidate edges: rules of tensoa.tracking.graph_rules (JSON); "
-      "default: "
-      "MODEL.graph.json next to MODEL.pt or MODEL.pt2, where it is, else cuts that are built in");
+      "Rules for candidate edges, of tensoa.tracking.graph_rules (JSON); default: MODEL.graph.json "
+      "next to MODEL.pt or MODEL.pt2, where it exists, else built-in cuts");
   command->add_flag("--graph-on-host", call->graph_on_host,
                     "On a GPU: build the graph and find the tracks on the host, not on the device");
   command

@@ -19,7 +19,7 @@ from tensoa.errors import BindingError, InputError, first_line
 
 ROWS = 100_000  # the largest number of rows that is read from a file
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls its index in files of Arrow
-#: What to do with columns that hold no numbers, by the beginnings of what they are.
+#: Advice for columns without numbers, by the beginnings of their kinds.
 WAYS_OUT = {
     "timestamp|duration|(date|time).*64": 'times become numbers by x.cast("int64"), of pandas by x.astype("int64")',
     "(date|time)32": 'these times become numbers by x.cast("int32")',

@@ -20,7 +20,7 @@ from tensoa.compiler.program import Program
 #: A part is worth a call with one of these operators, or with this number of others that calculate.
 PRODUCTS = {"linear", "matmul", "bmm", "mm", "addmm", "convolution", "scaled_dot_product_attention", "cdist"}
 LEAST_OTHERS = 3
-#: What moves numbers, or makes constants: it costs nothing inside a part, and little outside.
+#: Operators that move numbers, or make constants: they cost nothing inside a part, and little outside.
 FREE = set(
     "alias clone contiguous detach lift_fresh_copy dropout view reshape permute transpose t select slice split_with_sizes "
     "split unsqueeze squeeze expand copy slice_scatter select_scatter cat stack repeat constant_pad_nd diagonal flip unfold "

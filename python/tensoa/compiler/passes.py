@@ -19,7 +19,7 @@ from tensoa.dtypes import DTYPES, INT64
 
 Rule = Callable[[Tensor], Tensor | None]
 
-#: What targets calculate in; numbers of the dtype itself are only stored.
+#: The dtypes that targets calculate in; numbers of the dtype itself are only stored.
 WIDE = {
     **{DTYPES[name]: DTYPES["float32"] for name in ("float16", "bfloat16")},
     **{DTYPES[name]: DTYPES["int32"] for name in ("int8", "int16", "uint8")},

@@ -71,7 +71,7 @@ def event(seed, particles=25, noise=40):
     order = torch.randperm(n + noise, generator=random)
     columns = {name: torch.cat([parts[name], others[name]])[order] for name in parts}
     particle = torch.cat([of, torch.full((noise,), -1)])[order]
-    # What is not of the particle pulls the time away and makes the cluster wider.
+    # Energy of other particles pulls the time away and makes the cluster wider.
     added = common.exponential(0.6, n + noise, random) + torch.where(particle < 0, 0.3, 0.0)
     measured = columns["own"] + added
     fraction = columns["own"] / measured

@@ -99,7 +99,7 @@ class Weighted(nn.Module):
 
 
 def called(names, match="auto", module=None):
-    """What Weighted gives for blocks of these names that hold 1, 2, …"""
+    """The result of Weighted for blocks of these names that hold 1, 2, …"""
     columns = bind([block(name, "u") for name in names], [block("out", "v")], match)
     return columns.apply(module or Weighted(), [torch.tensor(i + 1.0) for i in range(len(names))])[0].item()
 

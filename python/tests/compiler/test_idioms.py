@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What authors of published models write around their layers, captured and compared with the module in float64."""
+"""Code around the layers of published models, captured and compared with the module in float64."""
 
 import math
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes part of the weights of layers."""
+"""Operations that become part of the weights of layers."""
 
 import numpy as np
 import pytest

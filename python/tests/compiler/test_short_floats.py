@@ -146,7 +146,7 @@ def test_models_that_keep_their_dtypes_have_a_float64_reference(dtype):
 
 @short
 def test_rows_that_short_floats_decide_are_named(dtype):
-    """What is not judged is said, with a float64 reference and without."""
+    """A line names what is not judged, with a float64 reference and without."""
     binding, rules = bind([block("x", 4)], [block("y", 2)]), [{"collection": 0}]
     for kind in (Rounding, Fixed, Strict):
         torch.manual_seed(2)

@@ -153,7 +153,7 @@ def test_operators_of_python_are_those_of_torchscript(make):
     assert list(zip(got, map(type, got))) == list(zip(expected, map(type, expected)))
 
 
-#: What traces have 0-dim tensors for: numbers among tensors, and numbers made of sizes.
+#: Traces have 0-dim tensors for these: numbers among tensors, and numbers made of sizes.
 NUMBERS_OF_TRACES = {
     "float": lambda x: x * 0.5,
     "float with integers": lambda x: x + torch.arange(x.shape[0]).unsqueeze(1) * 0.5,

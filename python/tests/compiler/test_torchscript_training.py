@@ -141,7 +141,7 @@ def test_random_dead_branches_are_gone_before_a_model_is_judged(seed, tmp_path):
 
 
 class Counts(nn.Module):
-    """What is set where evaluation comes, too."""
+    """Also values that are set where evaluation comes."""
 
     def __init__(self, kind):
         super().__init__()

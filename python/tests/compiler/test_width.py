@@ -28,7 +28,7 @@ def traced(kind):
 
 
 def kernels_of(kind):
-    """What is for GPUs."""
+    """The code for GPUs."""
     _, columns, rules, exported = traced(kind)
     return routes.for_cuda(exported, columns, rules, "tf32x3", False)
 

@@ -63,7 +63,7 @@ def test_packages(tmp_path):
 @pytest.mark.skipif(not HAS_TENSORFLOW, reason="tensorflow and tf2onnx are not installed")
 @pytest.mark.parametrize("name, before", [("saved", "StatefulPartitionedCall/"), ("frozen.pb", "")])
 def test_tensors_inside_are_results_where_blocks_have_their_names(tmp_path, name, before):
-    """What is before the softmax and the tanh, as FACILE's output/BiasAdd."""
+    """The values before the softmax and the tanh, as FACILE's output/BiasAdd."""
     subprocess.run([sys.executable, "-c", MAKER, str(tmp_path)], check=True, capture_output=True)
     x, hidden = block("x", "abcd"), [f"h{i}" for i in range(8)]
     columns, lines = bind([x], [block(f"{before}matmul_1", "uv"), block(f"{before}matmul:0", hidden)], "auto"), []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a program is compared with, and what a package records."""
+"""The comparisons of a program, and the records in a package."""
 
 import re
 
@@ -47,7 +47,7 @@ def pretend_package(module, columns, spoil):
 
 
 def compiled_as(module, spoil, monkeypatch, lines):
-    """What is made of a program of TorchInductor that is the module itself, after which `spoil(inputs, outputs)` acts."""
+    """Checks of a program of TorchInductor that is the module itself, after which `spoil(inputs, outputs)` acts."""
     columns = bind(*THREE_TO_TWO)
 
     def run(data, rows):
@@ -502,7 +502,7 @@ def test_wrong_package_is_not_written(spoil, message):
 
 
 def by_ties(m, x):
-    """What the two best scores say, which are equal where they saturate."""
+    """The two best scores, which are equal where they saturate."""
     places = torch.softmax(x, 1).topk(2, dim=1).indices
     return (x - x.mean(1, keepdim=True)).tanh().gather(1, places)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a package when the program has run it on a GPU; the program is a script that prints what a test passes."""
+"""A package after the program has run it on a GPU; the program is a script that prints what a test passes."""
 
 import json
 import zipfile

@@ -59,7 +59,7 @@ class Edges(nn.Module):
 
 
 class ThreeDimensions(nn.Module):
-    """What goes between torch and the parts has three dimensions, and truth values."""
+    """Tensors between torch and the parts have three dimensions, and truth values."""
 
     def __init__(self):
         super().__init__()

@@ -101,7 +101,7 @@ def flat(array):
 
 
 def by_groups(module, columns, offsets):
-    """What torch gives for each group alone, one after another."""
+    """The results of torch for each group alone, one after another."""
     rows = torch.from_numpy(np.stack(list(columns.values()), 1))
     parts = [module(rows[a:b]).detach().numpy() for a, b in zip(offsets, offsets[1:], strict=False)]
     return np.concatenate(parts)

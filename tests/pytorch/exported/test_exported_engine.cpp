@@ -267,7 +267,7 @@ class ExportedEngine : public JitTest {
     model.to(*queue_);
   }
 
-  /// What a model says when it is loaded for the device.
+  /// The error of loading a model for the device.
   auto loading(const std::string& name) {
     return [this, name] {
       JitModel model(exported_file(name));

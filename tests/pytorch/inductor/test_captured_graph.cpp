@@ -17,7 +17,7 @@
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/strided_copy.hpp"
 
-// What a capture keeps, and what is left when it fails.
+// The memory that a capture keeps, and the state after a failed one.
 
 namespace tensoa::pytorch {
 namespace {

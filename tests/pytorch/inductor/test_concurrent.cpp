@@ -97,7 +97,7 @@ class Concurrent : public testing::TestWithParam<Way> {
     return static_cast<float>((seed * 2654435761U) % 4001U) / 1000.F - 2.F;
   }
 
-  /// What is in the first rows; waits for the queue.
+  /// The content of the first rows; waits for the queue.
   static Numbers numbers_of(const Queue& queue, const PortableCollection<Answers>& answers,
                             std::size_t rows) {
     Numbers numbers(2 * rows);

@@ -116,7 +116,7 @@ bool overlap(const std::vector<Piece>& a, const std::vector<Piece>& b) {
   });
 }
 
-/// What is to be copied, by the addresses alone; nothing of no rows.
+/// The expected copies, by the addresses alone; none without rows.
 CopyReport expected_copies(const std::vector<Placed>& in, const std::vector<Placed>& out,
                            std::size_t n) {
   CopyReport copies;
@@ -233,7 +233,7 @@ class ForeignColumns : public testing::TestWithParam<std::pair<Device, const cha
     both(9, 0, 0, number(), *view.o);
   }
 
-  /// What the memory must hold after the call, from the answers of TorchScript.
+  /// The expected memory after the call, from the answers of TorchScript.
   void write_expected(const std::vector<Placed>& out, std::size_t n,
                       const PortableCollection<Found>& answers) {
     const auto view = answers.const_view();

@@ -103,7 +103,7 @@ TEST_F(FusedAllocations, ASubmittedCallTakesNoLockAndAllocatesItsCompletionAlone
   EXPECT_EQ(seen.locks, 0U);
 }
 
-/// What a lock looks like: the tests above could not fail otherwise.
+/// The record of a lock: the tests above could not fail otherwise.
 TEST_F(FusedAllocations, ALockIsSeen) {
   std::mutex mutex;
   EXPECT_EQ(watch({}, 1, [&] { const std::lock_guard lock(mutex); }).locks, 1U);

@@ -138,7 +138,7 @@ TEST_P(Runtime, WorkspacesOfCublasAreCountedAndCallsDoNotAddToThem) {
   EXPECT_EQ(pytorch::torch_memory(GetParam()).workspaces, once);
 }
 
-/// What is not tensoa's own, in order.
+/// The calls that are not tensoa's own, in order.
 std::vector<std::string> environment() {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {

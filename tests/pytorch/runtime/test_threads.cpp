@@ -47,7 +47,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   return next(thread, attributes, start, argument);
 }
 
-/// What compilers make of `#pragma omp parallel`.
+/// The calls of compilers for `#pragma omp parallel`.
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags) {
   static auto* const next = real<decltype(GOMP_parallel)>("GOMP_parallel");
   if (threads != 1) ++teams_made;

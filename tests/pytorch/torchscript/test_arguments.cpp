@@ -84,7 +84,7 @@ class Arguments : public JitTest {
     });
   }
 
-  /// What the identity model gives for one block; the report is kept.
+  /// The result of the identity model for one block; the report is kept.
   template <template <template <class> class> class... In>
   void pass(const SoAMetadata<In...>& inputs, const SoAMetadata<Packed>& outputs) {
     report_ = run("identity", ModelMetadata(inputs, outputs));

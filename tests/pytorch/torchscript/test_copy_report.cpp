@@ -23,7 +23,7 @@
 #include "tensoa/soa/portable_collection.hpp"
 #include "tensoa/soa/slice.hpp"
 
-// What CopyReport says against what was seen to move, for each row of the table "Zero copies, and
+// Compares CopyReport with the observed copies, for each row of the table "Zero copies, and
 // proof of it" in the design: columns of all kinds and distances, slices and batches, outputs, inputs
 // that a model writes, copies on request, no rows.
 
@@ -87,7 +87,7 @@ class CopyTruth : public testing::TestWithParam<Device> {
     return columns;
   }
 
-  /// What is wrong with the report that `call` returns; nothing where it is the truth.
+  /// The error in the report that `call` returns; nothing where it is true.
   /// @param aside bytes that the report counts as out, because they are of results, and that are
   ///     copied out of the columns, because the results lie there
   /// @param by_torch what the model itself copies when torch runs it alone

@@ -41,7 +41,7 @@ TEST_P(WritesOf, AreFoundForEachArgumentByItself) {
 
 std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
 
-// What one round leaves under a name, the next round writes. Each result depends on what is written:
+// The value that one round leaves under a name is written by the next round. Each result depends on what is written:
 // torch removes writes without a reader.
 INSTANTIATE_TEST_SUITE_P(Loops, WritesOf,
                          testing::Values(Case{"TwoBuffersSwap",
@@ -184,7 +184,7 @@ def forward(self, x, y):
                                               {true, false}}),
                          name_of);
 
-// What a schema does not say.
+// Effects that a schema does not have.
 INSTANTIATE_TEST_SUITE_P(HiddenWrites, WritesOf,
                          testing::Values(Case{"BatchNormInTraining",
                                               R"(
@@ -364,7 +364,7 @@ def forward(self, x, y):
                                               {false, false}}),
                          name_of);
 
-/// What a module owns must not change.
+/// The values that a module owns must not change.
 struct Change {
   std::string source;
   std::string by;
@@ -461,7 +461,7 @@ def forward(self, x):
         self.mean = x[0]
     return x + self.mean
 )",
-      // What only training sets decides about what else is set, and so on.
+      // A value that only training sets decides whether another one is set, and so on.
       R"(
 def forward(self, x):
     if self.training:

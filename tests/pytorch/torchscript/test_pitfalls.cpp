@@ -113,7 +113,7 @@ std::vector<std::int64_t> list(std::span<const std::int64_t> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// What torch's operators were run under, in this thread, while `call` ran.
+/// The modes that torch's operators ran under, in this thread, while `call` ran.
 struct Surroundings {
   std::set<std::string> operators;
   bool always_without_gradients = true;

@@ -36,7 +36,7 @@ class Results : public JitTest {
     return report;
   }
 
-  /// What was written to m, n and o in the last row, in which y is 1006.
+  /// The values of m, n and o in the last row, in which y is 1006.
   std::vector<float> last_row() {
     const auto host = download(*out_);
     const auto last = row(host.const_view(), kRows - 1);

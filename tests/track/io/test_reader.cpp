@@ -37,7 +37,7 @@ constexpr std::string_view kTruth =
 
 class Reader : public testing::Test {
  protected:
-  // What read_event() says about a file of these contents: one line that names the file.
+  // The error of read_event() for a file of these contents: one line that names the file.
   std::string complaint(std::string_view name, std::string_view contents) {
     const auto path = folder_.write(name, contents);
     const std::string message = message_of<InputError>([&] { read_event(path); });

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 _V3 = "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave".split()
-#: What code of a level of x86-64 may use; best first.
+#: Features that code of a level of x86-64 may use; best first.
 CPU_FLAGS = {"x86-64-v4": [*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"], "x86-64-v3": _V3}
 
 

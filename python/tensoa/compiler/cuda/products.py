@@ -152,7 +152,7 @@ class ProductPrinter(NestPrinter):
         chunk = min(self.target.warp_tiles, tiles)
         halves = rows // 16
         row = "8 * r + warp.group" if halves == 1 else "unit % 2 * 16 + 8 * r + warp.group"
-        # What earlier kernels made has no more rows.
+        # Results of earlier kernels have no more rows.
         is_inside = "q < n" if any(root in self.nests.stage.earlier for root in reads_of(nest, self.nests.roots)) else "true"
         place = f"const int e = unit / {halves}; {decoded(product.batch, 'e')}" if product.batch else ""
         here = self.first_of(product)

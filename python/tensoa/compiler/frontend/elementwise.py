@@ -21,7 +21,7 @@ ARITHMETIC = {
     "__rshift__": "shr", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr",
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-#: What functions of numbers are of truth values.
+#: Functions of truth values, by the functions of numbers.
 OF_TRUTH = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
 LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
 

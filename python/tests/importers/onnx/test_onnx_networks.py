@@ -256,7 +256,7 @@ def test_batches_of_a_fixed_size_give_the_rows_that_were_asked_for(count):
 
 
 class Centred(nn.Module):
-    """What is not an operation at all for one row."""
+    """Nodes that do nothing for one row."""
 
     def forward(self, x):
         return x - x.mean(0, keepdim=True)
