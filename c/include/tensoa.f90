@@ -1,7 +1,7 @@
 ! SPDX-FileCopyrightText: 2026 The tensoa authors
 ! SPDX-License-Identifier: Apache-2.0
 
-!> tensoa.h for Fortran 2003, which says what the functions do. Compile this file with your program, and link libtensoa.so.
+!> tensoa.h for Fortran 2003, which describes the functions. Compile this file with your program, and link libtensoa.so.
 !>
 !>     use, intrinsic :: iso_c_binding
 !>     use tensoa

@@ -21,8 +21,8 @@
  * Packages, tree files and models of servers (with the default options, and without authentication) ("grpc://HOST:PORT/MODEL"). TorchScript and programs of torch.export need C++ or
  * Python, or a package: `tensoa compile MODEL --out FILE.pt2`.
  *
- * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched. tensoa_last_error() says what is
- * wrong and what to do. No exception of C++ gets out, and none ends the process.
+ * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched. tensoa_last_error() returns
+ * what is wrong and what to do. No exception of C++ gets out, and none ends the process.
  * *Threads*: a model and a queue may be used by any number of threads; a call belongs to one thread at a time.
  * *Handles*: NULL where one is expected is TENSOA_CONFIG_ERROR, to free NULL does nothing. In a build without NDEBUG, a handle that was
  * freed is TENSOA_CONFIG_ERROR, too; else using one is undefined.
@@ -120,7 +120,7 @@ tensoa_status tensoa_new_queue(const char* device, tensoa_queue** queue);
 /** Makes a queue of a stream of the caller's, `cudaStream_t` or `hipStream_t`, which outlives it. */
 tensoa_status tensoa_borrow_stream(const char* device, void* stream, tensoa_queue** queue);
 
-/** Waits for all work of a queue, and says whether it failed. */
+/** Waits for all work of a queue. The status is an error where it failed. */
 tensoa_status tensoa_wait(const tensoa_queue* queue);
 
 /** Calls `done(context, failure)` once, when all work that was enqueued so far is done (`failure` is NULL) or has failed (its
@@ -140,7 +140,7 @@ void tensoa_free_queue(tensoa_queue* queue);
 tensoa_status tensoa_new_call(const tensoa_model* model, const tensoa_queue* queue, tensoa_call** call);
 
 /** Says where a column lies, from now on: element i begins at `data` + i * `stride`. Nothing is copied or read now.
- * @param name of an input or an output, as tensoa_describe_input() and tensoa_describe_output() say them
+ * @param name of an input or an output, as of tensoa_describe_input() and tensoa_describe_output()
  * @param data on the device of the call; memory of inputs is only read
  * @param stride bytes, of any sign; on a GPU a multiple of the element's size, 0 or more
  * @param count rows; of a scalar 1

@@ -74,7 +74,7 @@ class TableParts {
 /// An open file of columns.
 class TableFile {
  public:
-  /// Opens the file and reads which columns it has. The ending says what it is.
+  /// Opens the file and reads the names and types of its columns. The ending is the format.
   /// @throws InputError: no such file, another ending, a file that is damaged or truncated; of `.root` the
   /// message says how to convert it
   explicit TableFile(std::filesystem::path path);

@@ -65,7 +65,7 @@ struct DeviceMemory {
   std::size_t free = 0;  ///< for anybody, now; what other processes hold is not in it
 };
 
-/// The memory of `device`; of the CPU what the kernel says could be had without swapping. On a GPU
+/// The memory of `device`; of the CPU the memory that the kernel reports as available without swapping. On a GPU
 /// the first use of the device by the process starts its driver's context there, which takes memory.
 /// @throws DeviceError when the device is not there or lost
 DeviceMemory device_memory(Device device);
@@ -82,7 +82,7 @@ void wait_for_all_work(Device device);
 /// @throws ConfigError for any other text; DeviceError when the device is not there.
 Device parse_device(std::string_view text);
 
-/// How a foreign device type (alpaka's, the caller's own) says which Device it is. It can then stand
+/// How a foreign device type (alpaka's, the caller's own) is converted to a Device. It can then stand
 /// for a Device: `PortableCollection<Hit, MyDevice> hits(n, my_device)`.
 ///
 ///     template <>

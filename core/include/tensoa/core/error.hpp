@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 /// @file
-/// The errors that tensoa throws. Each message says what was asked, what was got, what was expected
+/// The errors that tensoa throws. Each message has what was requested, what was got, what was expected
 /// and what to do. Failures that are expected at run time are returned as a `Result` (result.hpp)
 /// instead.
 

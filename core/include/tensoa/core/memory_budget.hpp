@@ -17,7 +17,7 @@
 namespace tensoa {
 
 /// The purpose of memory. kEngines: memory that the libraries of engines hold for any purpose;
-/// pytorch::torch_memory() says more. kPinned: PinnedBuffer; of the CPU, whichever GPU it serves.
+/// pytorch::torch_memory() has details. kPinned: PinnedBuffer; of the CPU, whichever GPU it serves.
 enum class MemoryPurpose : std::uint8_t { kCollections, kWeights, kWorkspaces, kEngines, kPinned };
 
 inline constexpr std::size_t kMemoryPurposes = 5;
@@ -65,7 +65,7 @@ class MemoryCharge {
  public:
   MemoryCharge() noexcept = default;
 
-  /// @throws DeviceFullError that says budget, in use and asked, where the budget does not hold
+  /// @throws DeviceFullError with the budget, the memory in use and the requested memory, where the budget does not hold
   /// `bytes` more; DeviceError when the device is not there
   MemoryCharge(Device device, MemoryPurpose purpose, std::size_t bytes);
   ~MemoryCharge() { end(); }

@@ -14,7 +14,7 @@ std::filesystem::path own_folder();
 /// linker looks (RUNPATH, LD_LIBRARY_PATH), else from the folder of the program, or library, that this is linked
 /// into, and its ../lib. It stays for the rest of the process, and shows its names to nothing else.
 /// @param symbol a name of it
-/// @param why set where that cannot be done: what the linker said, of a file that exists before others
+/// @param why set where that cannot be done: the message of the linker, of a file that exists before others
 /// @return the address of `symbol`; nullptr where that cannot be done
 void* find_in_own_library(const char* library, const char* symbol, std::string& why);
 

@@ -42,7 +42,7 @@ class Queue {
   /// @throws ConfigError for a CPU device, for the null stream, which orders itself with all others, and
   /// for the handle 2, the per-thread default stream, which is another stream in each thread: models keep
   /// memory for each handle, and a queue may be used from any thread (Event::make_wait accepts it);
-  /// DeviceError when the stream belongs to another device or, as far as the driver can tell, is
+  /// DeviceError when the stream belongs to another device or, as far as the driver reports it, is
   /// destroyed.
   static Queue borrow(Device device, void* native_stream);
 
@@ -86,7 +86,7 @@ class Queue {
   std::shared_ptr<void> stream_;
 };
 
-/// How a foreign queue type (alpaka's, the caller's own) says which Queue it is. Calls that accept a
+/// How a foreign queue type (alpaka's, the caller's own) is converted to a Queue. Calls that accept a
 /// QueueLike then accept it as it is.
 ///
 ///     template <>

@@ -18,7 +18,7 @@
 #include "tensoa/engine/signature.hpp"
 
 /// @file
-/// A model for programs that learn of its columns at run time.
+/// A model for programs that get its columns at run time.
 
 namespace tensoa {
 

@@ -17,7 +17,7 @@ namespace tensoa {
 /// The function that Model::submit calls when a call is done: any that accepts a Result<CopyReport>, also one
 /// that can only be moved. Called once at most, and destroyed in the thread that called it.
 ///
-/// It must not throw: the process ends there. What else it may do says Model::submit.
+/// It must not throw: the process ends there. Model::submit lists what else it may do.
 class Completion {
  public:
   Completion() noexcept = default;  ///< empty: not to be called

@@ -12,8 +12,8 @@
 
 /// @file
 /// The part of a binding that is the same for all events, as a value and as JSON: how the exporter
-/// (tensoa compile --binding FILE) learns which columns a model will read and write, and how
-/// a package says which ones it was made for.
+/// (tensoa compile --binding FILE) gets the columns that a model will read and write, and how
+/// a package stores the columns that it was made for.
 ///
 ///     write_file("binding.json", describe(metadata));
 ///
@@ -83,7 +83,7 @@ std::string_view name_of(Match match) noexcept;
 /// JSON, as above.
 std::string to_json(const BindingDescription& description);
 
-/// @throws InputError that says what is missing or wrong, or that the schema is another
+/// @throws InputError that names the missing or wrong field, or another schema
 BindingDescription parse_binding(std::string_view json);
 
 /// The JSON of a binding. @throws BindingError, as description_of

@@ -49,7 +49,7 @@ class Engine {
 
   virtual const Signature& signature() const noexcept = 0;
 
-  /// Of each input block the number of its argument: by name or in order, as Binding::match says.
+  /// Of each input block the number of its argument: by name or in order, as in Binding::match.
   /// Engines of models that read columns, not tensors, have their own way.
   /// @param subject "model FILE", the beginning of messages
   /// @throws BindingError where an argument that has no default has no block, or a block no argument
@@ -81,7 +81,7 @@ class Engine {
 
   /// Runs the model once and prepares whatever makes later calls with these numbers of rows on `queue`
   /// cheap. May wait for the queue. Errors as `run`; and an EngineError where such a preparation
-  /// failed, which says what later calls do.
+  /// failed, which describes later calls.
   virtual CopyReport warm_up(const Queue& queue, const Binding& binding,
                              const Prepared& prepared) const {
     return run(queue, binding, prepared);

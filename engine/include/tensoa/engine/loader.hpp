@@ -37,7 +37,7 @@ class EngineLoader {
   virtual CompilationType compilation() const noexcept = 0;
 
   /// Whether this loader loads what is there: a file by what is in it, not by its name alone; a URL by its
-  /// scheme. A file that is broken goes to the loader of its ending, whose error says what is wrong.
+  /// scheme. A file that is broken goes to the loader of its ending, whose error describes the fault.
   /// Does not throw.
   virtual bool accepts(const ModelLocation& location) const = 0;
 
@@ -61,7 +61,7 @@ class EngineLoader {
 void register_loader(std::shared_ptr<const EngineLoader> loader);
 
 /// The first registered loader that accepts `location` and compiles as asked.
-/// @throws LoadError that says what is there, or names the loaders there are
+/// @throws LoadError with the kind of the file, or with the names of all loaders
 std::shared_ptr<const EngineLoader> find_loader(
     const ModelLocation& location, CompilationType compilation = CompilationType::kAny);
 

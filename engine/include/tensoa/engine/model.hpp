@@ -92,7 +92,7 @@ class Model {
   /// @throws LoadError, DeviceError as deploy()
   std::shared_ptr<const void> recordable(Device device) const { return model_.recordable(device); }
 
-  /// Whether the results for a row depend on the other rows of the call. A package says it, trees have
+  /// Whether the results for a row depend on the other rows of the call. A package stores it, trees have
   /// independent rows; of a program of torch.export and of TorchScript it is proven from their graphs, with the
   /// columns of `plan`, at every call of this: ask once. After reload() ask again.
   ///
@@ -179,7 +179,7 @@ class Model {
   /// @param rows the most that are expected, for each layout of the plan in its order (of offsets: the
   /// groups); an index of 0 must be right, so no collection that is pointed into has 0 rows
   /// @throws as forward and Plan::rebind; EngineError where a CUDA graph could not be captured, which
-  /// says whether the device can be used; if so, calls run without graphs
+  /// shows whether the device can be used; if so, calls run without graphs
   template <QueueLike Q, template <template <class> class> class... Layouts,
             std::convertible_to<std::size_t>... Rows>
     requires(sizeof...(Rows) == sizeof...(Layouts))

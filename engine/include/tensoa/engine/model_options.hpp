@@ -11,7 +11,7 @@
 
 namespace tensoa {
 
-/// Options of one engine: a plain struct that says whose it is, as `package::Options` and
+/// Options of one engine: a plain struct whose type names the engine, as `package::Options` and
 /// `pytorch::TorchScriptOptions` do:
 ///
 ///     struct Options {

@@ -14,21 +14,21 @@
 
 namespace tensoa {
 
-/// A size that differs from call to call, or that a file does not say.
+/// A size that differs from call to call, or is not in the file.
 inline constexpr std::int64_t kAnySize = -1;
 
-/// One argument or result of a model, as far as its file says.
+/// One argument or result of a model, as far as its file describes it.
 struct TensorSpec {
   std::string name = {};            ///< empty for a result that has none
-  std::optional<DType> dtype = {};  ///< none: the file does not say
+  std::optional<DType> dtype = {};  ///< none: not in the file
 
-  /// Of the tensor; kAnySize for rows. None: the file does not say how many dimensions there are.
+  /// Of the tensor; kAnySize for rows. None: the number of dimensions is not in the file.
   std::optional<std::vector<std::int64_t>> sizes = {};
 
   /// The columns that it is made for; none where the model accepts any.
   std::optional<BlockDescription> block = {};
 
-  /// `float32[?, 3]`; "tensor" where the file says nothing.
+  /// `float32[?, 3]`; "tensor" where the file has no description.
   std::string type() const;
 };
 
@@ -37,7 +37,7 @@ struct Signature {
   std::vector<TensorSpec> inputs = {};  ///< the arguments, in order
   std::size_t required_inputs = 0;      ///< the arguments after these have defaults
   std::vector<TensorSpec> outputs =
-      {};  ///< the results, in order; none where the file does not say
+      {};  ///< the results, in order; none where the file has no results
 };
 
 /// The tensor of a described block: its name, dtype and sizes; any number of rows.
@@ -49,7 +49,7 @@ struct Matched {
   const BoundBlock* misplaced;  ///< in order: a block with the name of another place, or nullptr
 };
 
-/// For engines: whether blocks are assigned by name or in order, as `match` says.
+/// For engines: whether blocks are assigned by name or in order, according to `match`.
 /// @param places the arguments or the results of the model
 Matched match_names(Match match, std::span<const BoundBlock> blocks,
                     std::span<const TensorSpec> places);

@@ -14,7 +14,7 @@ namespace tensoa::events {
 
 /// Runs a network that scores edges on the columns of nodes and edges, where they lie.
 ///
-/// An application says in `Network` what its network reads and writes:
+/// `Network` of an application describes what its network reads and writes:
 ///
 ///     struct Network {
 ///       static std::string expected();   // of forward, for messages: "forward(x [n, 3] float32, …) -> …"

@@ -44,7 +44,7 @@ struct Fragment {
 };
 
 /// One row a fragment: the 29 node features of the network, in this order. Means and sums are weighted
-/// by energy unless they say otherwise; without energy all clusters count the same.
+/// by energy where not stated otherwise; without energy all clusters count the same.
 template <template <class> class F>
 struct Node {
   F<float> x, y, z;                              ///< mm, barycentre

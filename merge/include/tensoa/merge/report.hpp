@@ -16,7 +16,7 @@ namespace tensoa::merge {
 /// The events that a report shows; further ones count in the summary and the curves only.
 inline constexpr std::size_t kMaxReportEvents = 3;
 
-/// The clusters of an event that a report draws: of a larger event those of most energy, and the page says so.
+/// The clusters of an event that a report draws: of a larger event those of most energy, and the page has a note.
 inline constexpr std::size_t kMaxReportClusters = 60'000;
 
 /// A run of the program as one HTML page that needs nothing but a browser.

@@ -14,11 +14,11 @@ namespace tensoa::onnx {
 /// ONNX Runtime is opened by the first file, any release from 1.16 on, and stays: `libonnxruntime.so` as
 /// `$TENSOA_ONNXRUNTIME` says (the file or its folder), else in the folder of the program and in `../lib`, where `find`
 /// says, in the Python package onnxruntime (of `$TENSOA_PYTHON`, `$VIRTUAL_ENV`, next to the Python package of tensoa),
-/// where the dynamic linker looks. Without it each ONNX file is a LoadError that says where was looked, and all other
+/// where the dynamic linker looks. Without it each ONNX file is a LoadError with the searched places, and all other
 /// models work.
 ///
 /// A block is a tensor: its sizes and dtype are those of the model's argument, its place that of its name, or its number
-/// (Match). `[n, 1]` is also `[n]`. Results are checked before they are copied, or refused where the file says others.
+/// (Match). `[n, 1]` is also `[n]`. Results are checked before they are copied, or refused where the file has others.
 /// Fewer output blocks than results, with their names, leave out the others.
 ///
 /// | block | copied |
@@ -26,7 +26,7 @@ namespace tensoa::onnx {
 /// | row-major without gaps: tensors of the caller's, one column, `[k, n]` of columns side by side | 0 bytes: read and written where it lies |
 /// | columns, `[n, k]` | gathered to rows, scattered from rows (CopyReason::kRowMajor) |
 /// | repacked, padded, masks, segments | made for the call (kRepack, kRagged) |
-/// | output on memory of an input; result whose sizes the file does not say | one copy (kOverlap, kOwnOutput) |
+/// | output on memory of an input; result whose sizes are not in the file | one copy (kOverlap, kOwnOutput) |
 ///
 /// A file for one row (`[1, 3]`) runs row after row over blocks of any length; one for another fixed number of rows takes
 /// that number alone. Files with operators that ONNX Runtime does not have are a LoadError that names the operator.

@@ -33,7 +33,7 @@ class Archive {
   /// @throws std::runtime_error where no file has this name
   std::string_view file(std::string_view name) const;
 
-  /// @throws std::runtime_error that names a file which is not what its checksum says. Reads all bytes.
+  /// @throws std::runtime_error that names a file that does not match its checksum. Reads all bytes.
   void require_checksums() const;
 
  private:

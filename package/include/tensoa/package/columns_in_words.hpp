@@ -9,7 +9,7 @@
 #include "tensoa/package/inspect.hpp"
 
 /// @file
-/// Columns as people type them, for a model that does not say its own: TorchScript and programs of torch.export. The words
+/// Columns as people type them, for a model that does not store its own: TorchScript and programs of torch.export. The words
 /// are those of `tensoa compile`.
 
 namespace tensoa::package {

@@ -38,7 +38,7 @@ void append_described(std::vector<BoundBlock>& blocks, const BlockDescription& b
 /// Returns the binding of a file that `tensoa describe` or describe() wrote. @throws InputError
 BindingDescription read_binding(const std::string& file);
 
-/// Gives the arguments of a model that does not say its columns (TorchScript, torch.export) these: of a file
+/// Gives the arguments of a model that does not store its columns (TorchScript, torch.export) these: of a file
 /// (read_binding()), or in words (columns_in_words.hpp).
 void use_binding(ModelDescription& model, BindingDescription binding);
 

@@ -24,7 +24,7 @@ namespace tensoa::package {
 /// Calling it twice is harmless; `#include <tensoa/tensoa.hpp>` calls it.
 void register_engines();
 
-/// A package with CUDA graphs even where it does not say that its program can be captured: for a process
+/// A package with CUDA graphs even where it does not store that its program can be captured: for a process
 /// that finds out whether it can (`tensoa check --cuda-graphs`) and may be lost in doing so. Everybody
 /// else loads a Model. @throws LoadError, DeviceError
 std::shared_ptr<const Engine> load_to_try_graphs(const std::filesystem::path& path, Device device);

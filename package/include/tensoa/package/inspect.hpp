@@ -25,7 +25,7 @@ struct ArgumentDescription {
   std::string name;  ///< empty for a result of TorchScript that has none
   std::string type;  ///< "float32[n0, 3]"; of TorchScript as its file spells it: "Tensor"
 
-  /// The columns that it is made for, or that it can be tried with; absent in TorchScript, which does not say.
+  /// The columns that it is made for, or that it can be tried with; absent in TorchScript, which does not store them.
   std::optional<BlockDescription> block;
 
   /// With `block`: the input collection with the same number of rows, the first where several must have
@@ -53,13 +53,13 @@ struct RecordedResults {
 
 struct ModelDescription {
   CompilationType compilation = CompilationType::kJustInTime;
-  /// By a server, which says only its names, dtypes and shapes, and with tensoa's back-end its columns and its file.
+  /// By a server, which reports only its names, dtypes and shapes, and with tensoa's back-end its columns and its file.
   bool is_served = false;
-  std::string checksum;  ///< of the file that a server runs: SHA-256; empty: it does not say
+  std::string checksum;  ///< of the file that a server runs: SHA-256; empty: not reported
 
   std::uintmax_t bytes = 0;    ///< of the file
   std::string machine;         ///< "x86_64"; empty in TorchScript
-  std::string torch;           ///< that wrote it; empty in TorchScript, which does not say it
+  std::string torch;           ///< that wrote it; empty in TorchScript, which does not store it
   std::string format;          ///< version of the file format
   Match match = Match::kAuto;  ///< how blocks find arguments and results
 
@@ -97,7 +97,7 @@ struct ModelDescription {
 ArgumentDescription argument_of(const BlockDescription& block,
                                 std::optional<std::size_t> collection, std::size_t rows = 0);
 
-/// A loader that says what is in its files.
+/// A loader that describes its files.
 class InspectingLoader : public EngineLoader {
  public:
   /// @param location accepted @param options accepted @throws LoadError
@@ -109,11 +109,11 @@ class InspectingLoader : public EngineLoader {
 /// is unpacked or loaded, its checksum is verified. TorchScript: data flow through its frozen graph is followed,
 /// nothing else. Trees: the file is read. URLs: a server is asked.
 /// @param options as those of a Model: how a server is reached
-/// @throws LoadError as find_loader, and where its loader does not say what is in it
+/// @throws LoadError as find_loader, and where its loader does not describe it
 ModelDescription inspect(const ModelLocation& location, const ModelOptions& options = {});
 
 /// As a JSON object in one line: what `tensoa inspect --json` writes, but for the name of the file. A model of servers has
-/// "checksum" (null: they do not say it), and no "bytes", "programs" and "checks". With several targets, what each of them
+/// "checksum" (null: not reported), and no "bytes", "programs" and "checks". With several targets, what each of them
 /// has is in "targets".
 std::string to_json(const ModelDescription& model);
 

@@ -172,7 +172,7 @@ struct TargetDescription {
   /// In the order in which they are tried. All their files are in the archive.
   std::vector<ProgramDescription> programs;
   std::optional<FusedDescription> fused;
-  /// Whether the results are the same bits at every call; nothing where the package does not say.
+  /// Whether the results are the same bits at every call; nothing where the package does not store it.
   std::optional<bool> is_deterministic;
   std::vector<FusedPart> parts;                    ///< of TorchInductor's program
   std::vector<UnfusedOperation> unfused;           ///< next to `parts`
@@ -213,10 +213,10 @@ struct Manifest {
   BindingDescription binding;
 
   /// For each input block the first collection that always has the same number of rows: its own, except where
-  /// the model needs several to have equal numbers. Where others speak of collections, it is such a first one.
+  /// the model needs several to have equal numbers. Other members that name a collection name such a first one.
   std::vector<std::size_t> collections;
   std::vector<RowRule> rows;     ///< of each output block
-  RowDependence row_dependence;  ///< unknown where the package does not say it
+  RowDependence row_dependence;  ///< unknown where the package does not store it
   std::string machine;           ///< of programs for CPUs: "x86_64"
   std::string torch;             ///< the version that wrote it
 

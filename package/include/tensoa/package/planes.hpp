@@ -95,7 +95,7 @@ class PlanesOfBlock {
   bool planes_overlap(const BlockMemory& mine, const PlanesOfBlock& other,
                       const BlockMemory& theirs) const noexcept;
 
-  /// Whether `visit(p)` says so of the place of any plane of the block's columns.
+  /// Whether `visit(p)` is true for the place of any plane of the block's columns.
   template <class Visit>
   bool any_plane(const Visit& visit) const;
 

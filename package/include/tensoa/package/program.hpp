@@ -54,7 +54,7 @@ class Program {
   }
 };
 
-/// Whether to capture CUDA graphs of a package that does not say that this works.
+/// Whether to capture CUDA graphs of a package that does not store that this works.
 enum class GraphTrial : std::uint8_t { kNo, kYes };
 
 /// A kind of program, as registered.

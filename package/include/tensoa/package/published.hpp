@@ -54,7 +54,7 @@ struct PublishedModel {
 std::string to_json(const PublishedModel& published);
 
 /// Names are printable: what a server sends may be shown.
-/// @throws InputError that says what is missing or wrong, or that the schema is another
+/// @throws InputError that names the missing or wrong field, or another schema
 PublishedModel parse_published(std::string_view json);
 
 }  // namespace tensoa::package

@@ -19,7 +19,7 @@ class Region;
 /// One region of POSIX shared memory, registered with a server by the first call that has columns in it, and
 /// again when the server was restarted. A server that refuses it (Triton does by default since 26.04: start it
 /// with --allow-client-shm=true), or runs on another host, gets the columns by the wire: one warning (log())
-/// says so, and no call fails. docs/service.md says which blocks need no copy.
+/// says so, and no call fails. docs/service.md lists the blocks that need no copy.
 ///
 /// Outputs: the server writes into the columns while the call runs, so a call that fails may have changed
 /// them. Where an attempt is given up, the pages of their collection are exchanged for others at the same

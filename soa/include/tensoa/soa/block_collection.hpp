@@ -114,7 +114,7 @@ class PortableCollection<Layout, D> {
     return *this;
   }
   ~PortableCollection() = default;
-  // Compilers show the line of a deleted function, and what it says.
+  // Compilers show the line of a deleted function, and its message.
   PortableCollection(const PortableCollection&) = delete;  // copy(queue, from, to) copies rows
   PortableCollection& operator=(const PortableCollection&) = delete;  // copy(queue, from, to)
 

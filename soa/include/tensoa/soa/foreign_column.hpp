@@ -21,7 +21,7 @@ namespace tensoa {
 
 /// Where one column lies in foreign memory. Counts are signed, so that a negative one is reported, not wrapped.
 struct ForeignColumn {
-  /// The source does not say how many there are.
+  /// The source does not store their number.
   static constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
   void* data = nullptr;

@@ -70,7 +70,7 @@ class SoAMetadata {
   }
 
   /// Adds a packed copy [n, k, …] of any columns of one layout and shape, whatever their distances;
-  /// of several dtypes where `repack` says which one the model wants. Scalars may stand among plain
+  /// of several dtypes where `repack` has the one of the model. Scalars may stand among plain
   /// columns. As an output: the model's tensor is taken apart into the columns.
   /// @throws BindingError, as above
   template <template <template <class> class> class Layout, std::same_as<Record<Layout>>... More>

@@ -61,8 +61,8 @@ struct FoundTracks {
 ///
 /// With an *edge capacity* nothing waits for the number of edges: edges() has that many rows, the edges
 /// in the first of them, in the same order, and hits() has up to an eighth more rows than there are hits, at least one
-/// more (events::EdgeRoom says what is in the others, and which networks may see them). find_tracks() skips
-/// them, and where an event has more edges than rows, none is lost: it says so, and the event is to be
+/// more (events::EdgeRoom describes the others, and the networks that may see them). find_tracks() skips
+/// them, and where an event has more edges than rows, none is lost: the result shows it, and the event must be
 /// done again from build_graph(), which has rows for all of them this once.
 ///
 /// The whole of such an event can then be launched in one call, as a CUDA graph, with run_event(): numbers of hits and edges

@@ -63,7 +63,7 @@ struct PipelineOptions {
 ///
 /// All runs on the device of the queue: on a GPU the hits go up once and the tracks come down once
 /// (DeviceEvent), and the host waits for the number of edges and for the tracks. Where this build has
-/// no kernels for it, or the options say so, graph and tracks are made on the host, and the columns
+/// no kernels for it, or the options require it, graph and tracks are made on the host, and the columns
 /// go up and the scores come down (EdgeScorer). Edges and tracks are the same either way, as far
 /// as the scores are.
 ///

@@ -16,7 +16,7 @@ namespace tensoa::track {
 inline constexpr std::size_t kMaxReportEvents = 3;
 
 /// The edges of an event that a report can draw. Of a larger event it keeps the true ones first,
-/// then those of highest score, and says so on the page.
+/// then those of highest score, and the page has a note.
 inline constexpr std::size_t kMaxReportEdges = 150'000;
 
 /// One event as the report draws it. Nothing is copied before report_page(): what the views and the

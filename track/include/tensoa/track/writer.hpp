@@ -17,7 +17,7 @@ namespace tensoa::track {
 /// Writes the hits of any number of events with their tracks: event (text), hit_id, x, y, z (mm),
 /// track_id.
 ///
-/// The ending of the file says the format: .csv or .parquet. Rows of one event stay together,
+/// The ending of the file selects the format: .csv or .parquet. Rows of one event stay together,
 /// events come in the order of append(). *Threads*: one at a time.
 class TrackWriter {
  public:

@@ -24,7 +24,7 @@ std::string completed_config(const Wire& wire, std::string_view config, const st
 /// Compares a configuration with the model that it is for.
 /// @param config as JSON
 /// @param checksum of the model file; it and `version` are compared where the configuration has them
-/// @throws LoadError that says what differs
+/// @throws LoadError that names the difference
 void require_config(const Wire& wire, std::string_view config, const std::string& checksum,
                     std::uint64_t version, const std::string& subject);
 

@@ -53,7 +53,7 @@ struct Wire {
 std::string_view kserve_name(DType dtype) noexcept;
 
 /// @param subject "model FILE: ", the beginning of messages
-/// @throws LoadError where the model does not say its columns, has no inputs or outputs, or where a name of
+/// @throws LoadError where the model does not store its columns, has no inputs or outputs, or where a name of
 ///     a block is empty, longer than 128 characters, has others than letters, digits, '_', '-' and '.', or is
 ///     the name of an input and an output
 Wire wire_of(const package::ModelDescription& model, const std::string& subject);

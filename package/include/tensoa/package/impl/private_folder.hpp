@@ -15,7 +15,7 @@ namespace tensoa::package {
 /// Each constructor also removes what killed processes left behind: folders of that exact name, of
 /// this user, that hold our marker file with the boot of this machine, and that no process has
 /// locked (flock). A folder whose process runs on another machine, or ran before the last reboot,
-/// stays, because a lock says nothing about other machines on many shared file systems.
+/// stays, because a lock does not show other machines on many shared file systems.
 /// Links are never followed. Where the file system has no locks, nothing of others is removed.
 /// *Threads*: safe, and so are several processes. A process that is forked leaves the folder alone.
 class PrivateFolder {

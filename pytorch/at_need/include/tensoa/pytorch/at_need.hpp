@@ -11,7 +11,7 @@ namespace tensoa::pytorch {
 /// model that needs it, TorchScript, a program of torch.export or a package of TorchInductor, opens
 /// libtensoa_torch.so, and torch with it: half a second and 350 MB, for the rest of the process. Until then, and for
 /// all other models, torch need not be there. Where it is not, or is another release than the one that tensoa was
-/// built with, loading such a model throws a LoadError that says so.
+/// built with, loading such a model throws a LoadError with the reason.
 ///
 /// libtensoa_torch.so is looked for as find_in_own_library() does, torch where its RUNPATH or LD_LIBRARY_PATH leads.
 /// It uses the program's own copy of tensoa, whose names the program must export: the CMake target
@@ -30,7 +30,7 @@ bool torch_is_open();
 std::string torch_at_need_version();
 
 /// A name in libtensoa_torch.so, which is opened.
-/// @throws std::runtime_error that says what is missing
+/// @throws std::runtime_error that names the missing part
 void* find_in_torch_library(const char* symbol);
 
 }  // namespace tensoa::pytorch
