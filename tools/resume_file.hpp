@@ -24,7 +24,7 @@ struct RunIdentity {
   bool operator==(const RunIdentity&) const = default;
 };
 
-/// Returns the SHA-256 of a model file; of a URL that of the file which its servers say they run; where they do not say it, the
+/// Returns the SHA-256 of a model file; of a URL that of the file which its servers say they run; where they do not state it, the
 /// URL; with a fallback the URL and the SHA-256 of that. @throws LoadError where a file cannot be read or no server answers
 std::string identity_of_model(const std::string& model, const std::string& fallback,
                               const ModelOptions& options);

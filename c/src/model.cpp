@@ -47,7 +47,7 @@ package::ModelDescription described(const std::string& path) {
       !std::ranges::all_of(description.outputs, has_block)) {
     throw ConfigError(
         "model " + path +
-        ": does not say which columns it reads; tensoa compile makes a package of its "
+        ": does not state which columns it reads; tensoa compile makes a package of its "
         "file, which does");
   }
   return description;

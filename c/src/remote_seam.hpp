@@ -14,7 +14,7 @@ namespace tensoa::c {
 void register_remote();
 
 /// Options of a model of servers, which are held to one file: they may get another one before they are asked again.
-/// @param checksum empty: they do not say which they have
+/// @param checksum empty: they do not state which they have
 ModelOptions options_for_file(const std::string& checksum);
 
 }  // namespace tensoa::c

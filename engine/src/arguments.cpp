@@ -27,7 +27,7 @@ TensorView column_of(const BoundBlock& block, TensorView tensor, std::size_t i) 
   return tensor;
 }
 
-/// @param rows of the collection; nothing for a mask, which does not say whose rows it is about
+/// @param rows of the collection; nothing for a mask, which does not show whose rows it is about
 template <class Index>
 void require_ascending(const BoundBlock& block, std::optional<std::int64_t> rows) {
   const TensorView& offsets = block.sources.back();

@@ -125,7 +125,7 @@ package::ModelDescription inspect_onnx(const std::filesystem::path& path) {
   model.format = "ONNX, run by ONNX Runtime " + Runtime::get().version;
   model.targets.front().name = "cpu";
   model.proof = "ONNX Runtime reads its inputs";
-  model.row_dependence = {RowDependence::Answer::kUnknown, "ONNX Runtime does not say it"};
+  model.row_dependence = {RowDependence::Answer::kUnknown, "ONNX Runtime does not state it"};
   std::error_code failure;
   model.bytes = std::filesystem::file_size(path, failure);
   for (const Value& input : session.inputs()) model.inputs.push_back(described(input));

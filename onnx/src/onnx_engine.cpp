@@ -198,7 +198,7 @@ class OnnxEngine final : public Engine {
     if (static_cast<const PreparedBlocks&>(prepared).is_row_after_row()) {
       return {RowDependence::Answer::kIndependent, ""};
     }
-    return {RowDependence::Answer::kUnknown, "ONNX Runtime does not say it"};
+    return {RowDependence::Answer::kUnknown, "ONNX Runtime does not state it"};
   }
 
   // [run]

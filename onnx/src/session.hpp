@@ -21,7 +21,7 @@ std::optional<DType> from_onnx(int element_type) noexcept;
 
 /// An input or output of a session.
 struct Value {
-  TensorSpec spec;  ///< without sizes where the file does not say them, or says a single number
+  TensorSpec spec;  ///< without sizes where the file does not state them, or says a single number
   std::string type = "tensor";  ///< where `spec` has no dtype: "string", "a sequence"
   std::vector<std::string>
       size_names;  ///< of each dimension the name that the file has; empty: none

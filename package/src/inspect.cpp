@@ -125,7 +125,7 @@ ModelDescription inspect(const ModelLocation& location, const ModelOptions& opti
     return inspecting->inspect(location, options);
   }
   throw LoadError("model " + location.text() + ": is loaded by the engine " +
-                  std::string(loader->name()) + ", which does not say what is in its models");
+                  std::string(loader->name()) + ", which does not state what is in its models");
 }
 
 ModelDescription inspect_package(const std::filesystem::path& path) {

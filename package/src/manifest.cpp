@@ -58,7 +58,7 @@ class Reader {
     if (object.contains("recorded")) all.recorded = recorded_files(object["recorded"]);
     all.shared = shared_bytes(object);
     if (all.rows.size() != all.binding.outputs.size()) {
-      fail("does not say how many rows each output block has; export it again");
+      fail("does not state how many rows each output block has; export it again");
     }
     return all;
   }
@@ -73,7 +73,7 @@ class Reader {
     const bool is_of_trees = all.forest && has_rows;
     if (!object.contains("row_dependence")) {
       if (is_of_trees) return {Answer::kIndependent, ""};
-      return {Answer::kUnknown, "the package does not say it; export it again"};
+      return {Answer::kUnknown, "the package does not state it; export it again"};
     }
     const json& said = object["row_dependence"];
     const auto analysis = count<int>(said, "analysis", 1, std::numeric_limits<int>::max());
@@ -395,7 +395,7 @@ class Reader {
       for (const json& block : shared.at(blocks)) of.arguments.push_back(plane_ranges(block));
     }
     if (of.arguments.size() != all.blocks()) {
-      fail("does not say how all blocks of its binding become arguments; export it again");
+      fail("does not state how all blocks of its binding become arguments; export it again");
     }
   }
 

@@ -101,7 +101,7 @@ void require_collections(const ModelDescription& model) {
 RowDependence parse_row_dependence(const ordered_json& object) {
   using Answer = RowDependence::Answer;
   const auto found = object.find("row_dependence");
-  if (found == object.end()) return {Answer::kUnknown, "the server does not say it"};
+  if (found == object.end()) return {Answer::kUnknown, "the server does not state it"};
   if (!found->is_object()) kFields.fail("\"row_dependence\" is not an object");
   const std::string name = kFields.text(*found, "answer");
   const std::string reason = printable(kFields.text(*found, "reason"));

@@ -228,7 +228,7 @@ std::optional<ArrayView> view_of_tensor(nb::handle given, const ArrayUse& use) {
   ArrayView view = view_of_dlpack(whole, given, use);
   if (use.is_written && !says_whether_written && !is_writable(given, view)) {
     fail(use, "is " + type_of_object(given) +
-                  ", which does not say that it may be written, and is to be written");
+                  ", which does not state that it may be written, and is to be written");
   }
   view.tensor = std::move(tensor);
   return view;

@@ -74,10 +74,10 @@ package::ModelDescription described(const ModelSource& source) {
   };
   const bool is_said = description.binding.has_value();
   if (is_said && !source.outputs.empty()) {
-    refuse("says its columns; expected no outputs, and of columns the names in your data");
+    refuse("states its columns; expected no outputs, and of columns the names in your data");
   }
   if (!is_said && source.outputs.empty()) {
-    refuse("does not say which columns it reads; expected them in words: " +
+    refuse("does not state which columns it reads; expected them in words: " +
            package::words_for(description));
   }
   if (!is_said) {

@@ -45,7 +45,7 @@ FileStamp stamp_of(const std::string& path);
 struct ModelSource {
   std::string path;                       ///< absolute, or the URL of a model of servers
   ModelOptions options = {};              ///< of a URL: how its servers are reached
-  std::vector<std::string> inputs = {};   ///< columns in words, of a file that does not say them
+  std::vector<std::string> inputs = {};   ///< columns in words, of a file that does not state them
   std::vector<std::string> outputs = {};  ///< likewise
   /// The digest of the model: that of `path`, or of a URL its fallback; empty: its servers say it.
   std::string file = {};
@@ -82,7 +82,7 @@ struct ThreadCalls {
 
 class LoadedModel {
  public:
-  /// @throws LoadError, DeviceError; ConfigError where the file does not say which columns it reads
+  /// @throws LoadError, DeviceError; ConfigError where the file does not state which columns it reads
   LoadedModel(ModelSource source, Device device);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;

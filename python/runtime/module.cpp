@@ -138,10 +138,10 @@ std::vector<std::string> columns_of(nb::handle columns) {
   if (columns.is_none()) return all;
   const auto name = [](nb::handle value) {
     if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
-    throw ConfigError("columns: got " + text_of(nb::repr(value)) + " of type " +
-                      type_of_object(value) +
-                      ", expected names; columns of each block, for a model that does not say its "
-                      "own, go with outputs=");
+    throw ConfigError(
+        "columns: got " + text_of(nb::repr(value)) + " of type " + type_of_object(value) +
+        ", expected names; columns of each block, for a model that does not state its "
+        "own, go with outputs=");
   };
   if (nb::isinstance<nb::str>(columns)) {
     throw ConfigError(
@@ -232,7 +232,7 @@ path: of a package, a file of trees, ONNX, TorchScript or torch.export; or the U
     calls wait for the answer.
 device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.
 columns: the names that your data has, in the order of the model's columns, or a dict
-    {name in the data: name of the model}. Of TorchScript and torch.export, which do not say their
+    {name in the data: name of the model}. Of TorchScript and torch.export, which do not state their
     columns: those of each argument, {"features": ["pt", "eta"]}, or in the words of tensoa.compile,
     ["features=pt,eta", "charge=charge:int32"].
 outputs: of such a model its results in order, ["score"], or {"scores": ["signal", "background"]}.

@@ -39,7 +39,7 @@ class RuntimeModel {
  public:
   /// @param path absolute, or a URL
   /// @param columns names that the data has, as names_in_data() takes them; with `outputs` columns in words
-  /// @param outputs in words, of a file that does not say its columns
+  /// @param outputs in words, of a file that does not state its columns
   /// @param service of a URL: service_options()
   /// @param digest of the file, which it, or its servers, must have; empty: any
   RuntimeModel(const std::string& path, const std::string& device, std::vector<std::string> columns,
@@ -60,7 +60,7 @@ class RuntimeModel {
   std::optional<Copies> last_copies() const;
   std::string repr() const;
 
-  /// SHA-256 of the file; empty where servers do not say theirs, or may get another.
+  /// SHA-256 of the file; empty where servers do not state theirs, or may get another.
   /// @throws LoadError where a file is no longer the one that was loaded
   std::string digest() const;
 

@@ -139,7 +139,7 @@ class Model:
             calls wait for the answer.
         device: "cpu", or a GPU, "cuda:0": columns then lie there, and calls are enqueued.
         columns: the names that your data has, in the order of the model's columns, or a dict
-            {name in the data: name of the model}. Of TorchScript and torch.export, which do not say their
+            {name in the data: name of the model}. Of TorchScript and torch.export, which do not state their
             columns: those of each argument, {"features": ["pt", "eta"]}, or in the words of tensoa.compile,
             ["features=pt,eta", "charge=charge:int32"].
         outputs: of such a model its results in order, ["score"], or {"scores": ["signal", "background"]}.

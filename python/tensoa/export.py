@@ -597,7 +597,7 @@ def _leave_to(own: AsItIs, made: Made, run: timing.Program, report: Callable[[st
 
 
 def _columns_line(columns: Binding) -> str:
-    """How the columns are named where a file is loaded that does not say them."""
+    """How the columns are named where a file is loaded that does not state them."""
     if any(len(block.columns) != len(block.places) for block in (*columns.inputs, *columns.outputs)):
         return "the file says no columns: its blocks are bound as the layout has them"
     inputs, results = (" ".join(map(words.text_of, blocks)) for blocks in (columns.inputs, columns.outputs))

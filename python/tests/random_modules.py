@@ -101,7 +101,7 @@ EXACT = set(
 SUMS = set("sum mean mm addmm bmm baddbmm convolution index_add scatter_add scatter_reduce dot mv addcmul".split())
 #: An error of the mean moves all numbers of a row.
 NORMS = {"native_layer_norm", "native_group_norm"}
-#: One of several equal numbers, and torch does not say which: where it is zero, its sign may be either.
+#: One of several equal numbers, and torch does not state which: where it is zero, its sign may be either.
 OF_EQUALS = set("sort topk kthvalue median amax amin max min".split())
 EPS = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
 

@@ -115,7 +115,7 @@ TEST(Lightgbm, TakesANumberOfRounds) {
   EXPECT_EQ(read(tree_file("lightgbm_forest.txt"), {.rounds = 5}).divisor, 5);
   EXPECT_THAT([&] { read(text, {.rounds = 9}); }, fails_with("it has 8 rounds, 9 are wanted"));
   EXPECT_THAT([&] { read(text, {.best_iteration = true}); },
-              fails_with("does not say which iteration was the best"));
+              fails_with("does not state which iteration was the best"));
 }
 
 TEST(Lightgbm, ANoteSaysThatCategoriesHadNames) {

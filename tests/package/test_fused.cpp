@@ -353,7 +353,7 @@ TEST_F(FusedCpu, ManifestsThatAreNotWholeAreRefused) {
               fails_with("requests the rows of input collection 3, which no block has"));
   EXPECT_THAT(loading("fused_short_lengths"), fails_with("\"lengths\" lack input collection 1"));
   EXPECT_THAT(loading("fused_no_rows"),
-              fails_with("does not say how many rows each output block has"));
+              fails_with("does not state how many rows each output block has"));
   EXPECT_THAT(loading("fused_other_rows"),
               fails_with("the number of rows of input collection 9, which no block has"));
 }

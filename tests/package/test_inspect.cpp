@@ -40,7 +40,7 @@ TEST(Inspect, AsksTheLoaderThatAcceptsTheFile) {
   EXPECT_EQ(inspect(folder.write("a.described", "")).format, "description of a.described");
   EXPECT_THAT([&] { inspect(folder.write("a.silent", "")); },
               ThrowsMessage<LoadError>(EndsWith(
-                  "a.silent: is loaded by the engine Silent, which does not say what is in its "
+                  "a.silent: is loaded by the engine Silent, which does not state what is in its "
                   "models")));
 }
 

@@ -83,7 +83,7 @@ TEST(Published, RowsAreUnknownWhereABackEndOfAnotherVersionDoesNotSayHowTheyAre)
   ASSERT_NE(at, std::string::npos);
   const RowDependence older = parse_published(json.substr(0, at - 1) + '}').model.row_dependence;
   EXPECT_EQ(older.answer, RowDependence::Answer::kUnknown);
-  EXPECT_EQ(older.reason, "the server does not say it");
+  EXPECT_EQ(older.reason, "the server does not state it");
   json.replace(json.find("dependent\""), 9, "perhaps");
   const RowDependence later = parse_published(json).model.row_dependence;
   EXPECT_EQ(later.answer, RowDependence::Answer::kUnknown);

@@ -781,7 +781,7 @@ class WritesStatistics(nn.Module):
 
 @model
 class CountsCallsInSecret(nn.Module):
-    """Writes its buffer by an operator that does not say that it gives the buffer back."""
+    """Writes its buffer by an operator that does not state that it gives the buffer back."""
 
     def __init__(self):
         super().__init__()

@@ -616,7 +616,7 @@ TEST_F(ServedModels, SayWhetherTheirRowsDependOnEachOther) {
   const Model<> unknown(url_of({&python}));
   const RowDependence got = unknown.row_dependence(unknown.plan(metadata()));
   EXPECT_EQ(got.answer, Answer::kUnknown);
-  EXPECT_THAT(got.reason, HasSubstr("servers do not say"));
+  EXPECT_THAT(got.reason, HasSubstr("servers do not state"));
 }
 
 TEST_F(ServedModels, AreDescribedWithTheirColumnsAndTheirFile) {

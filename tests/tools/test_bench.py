@@ -152,7 +152,7 @@ def test_latency_tells_the_tail_of_single_events(out):
 
 
 def test_latency_needs_to_know_the_columns(out, our_model):
-    refuse("latency", our_model, says=["latency: ", "does not say which columns it reads", "a package or a tree file"])
+    refuse("latency", our_model, says=["latency: ", "does not state which columns it reads", "a package or a tree file"])
 
 
 def test_binding_times_ours_beside_the_library_and_packing(out):

@@ -351,7 +351,7 @@ def test_a_column_that_a_block_has_twice_is_one_column(tmp_path, out, dtype):
 def test_what_no_package_says_is_taken_as_dependent_unless_the_user_knows(tmp_path, out):
     path = write(tmp_path / "data.parquet", {"event": np.repeat(np.arange(10), 100), **columns()})
     for name, why in (
-        ("fused_no_row_dependence", "the package does not say it; export it again"),
+        ("fused_no_row_dependence", "the package does not state it; export it again"),
         ("fused_unknown_row_dependence", "why"),
         ("fused_later_row_dependence", "written by a later version of tensoa"),
         ("fused_corrected_row_dependence", "rules that found independent rows were corrected; export it again"),
@@ -375,10 +375,10 @@ def test_what_no_package_says_is_taken_as_dependent_unless_the_user_knows(tmp_pa
         out / "run.json",
     )
     close(read(out / "a.parquet")["m"], answers(columns())["m"])
-    assert "rows: independent, as --rows says; of the model: unknown: the package does not say it" in done.stdout
+    assert "rows: independent, as --rows says; of the model: unknown: the package does not state it" in done.stdout
     assert json.loads((out / "run.json").read_text())["row_dependence"] == {
         "answer": "unknown",
-        "reason": "the package does not say it; export it again",
+        "reason": "the package does not state it; export it again",
         "rows": "independent",
     }
     infer(older, path, out / "b.parquet", "--group", "event")  # one group is one call, which is right in any case
@@ -467,7 +467,7 @@ def test_rows_of_models_that_are_compiled_just_in_time_are_known_from_their_grap
             words = ["--columns", "input=a,b", "--outputs", "answers=p,q"]
             infer(model, path, out / "words.parquet", *words)
             assert read(out / "words.parquet") == read(options[2])
-            infer(model, path, out / "a.parquet", run=refuse, says=["does not say which columns it reads", "--columns input=COLUMN"])
+            infer(model, path, out / "a.parquet", run=refuse, says=["does not state which columns it reads", "--columns input=COLUMN"])
             infer(model, path, out / "a.parquet", *words[:2], run=refuse, says=["--outputs", "or --binding FILE (docs/infer.md)"])
             infer(model, path, out / "a.parquet", *words[:1], "a,b", *words[2:], run=refuse, says=["got 'a,b', expected BLOCK="])
             infer(model, path, out / "a.parquet", *words[:3], "p,q", run=refuse, says=["got 'p,q', expected COLUMN or BLOCK="])
@@ -478,7 +478,7 @@ def test_rows_of_models_that_are_compiled_just_in_time_are_known_from_their_grap
 
 def test_words_are_for_models_that_do_not_say_their_columns(model, tmp_path, out):
     path = write(tmp_path / "data.parquet", columns())
-    infer(model, path, out / "a.parquet", "--outputs", "m", run=refuse, says=["says its columns; expected no names of outputs"])
+    infer(model, path, out / "a.parquet", "--outputs", "m", run=refuse, says=["states its columns; expected no names of outputs"])
 
 
 def test_a_group_column_bounds_chunks_of_other_models(model, tmp_path, out):

@@ -173,7 +173,7 @@ std::string text_of(const std::string& file, const ModelDescription& model) {
   text += '\n';
   if (model.is_served) {
     text += model.checksum.empty()
-                ? "identity: unknown, the server does not say which file it runs\n"
+                ? "identity: unknown, the server does not state which file it runs\n"
                 : fmt::format("file: SHA-256 {}\n", model.checksum);
   }
   if (!model.torch.empty()) text += fmt::format("written by: torch {}\n", model.torch);

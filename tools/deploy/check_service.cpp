@@ -39,7 +39,7 @@ bool answers_equally(const std::string& file, const std::string& url, const Mode
   const package::ModelDescription description = package::inspect(file);
   if (!description.binding) {
     throw InputError("--check: " + file +
-                     " does not say which columns it reads, so none can be made up; expected a "
+                     " does not state which columns it reads, so none can be made up; expected a "
                      "package or a tree file");
   }
   const auto recorded = package::kind_of_file(file) == package::FileKind::kPackage

@@ -48,7 +48,7 @@ const BindingDescription& require_binding(const std::optional<BindingDescription
                                           const std::string& model, const char* what) {
   if (binding) return *binding;
   throw InputError(subject_of(model) + what +
-                   " does not say its columns; give the binding that the program writes with "
+                   " does not state its columns; give the binding that the program writes with "
                    "describe(metadata): --binding FILE (docs/binding.md)");
 }
 
@@ -226,7 +226,8 @@ std::vector<NewFile> triton_model(const TritonModelCall& call) {
                        "\"tensoa\" runs; leave --variant out");
     }
     if (binding) {
-      throw InputError(subject_of(call.model) + "says which columns it takes; leave --binding out");
+      throw InputError(subject_of(call.model) +
+                       "states which columns it reads; leave --binding out");
     }
     return ours(call);
   }

@@ -36,7 +36,7 @@ void require_same_tensors(const TritonModelCall& call, const std::vector<NewFile
 
 /// Returns the files of a Triton model: config.pbtxt, which begins with kDeployMark, VERSION/model.pt2 or its like, and
 /// of the python variant VERSION/model.py.
-/// @throws InputError, LoadError where the file cannot be served that way, or does not say enough
+/// @throws InputError, LoadError where the file cannot be served that way, or does not state enough
 std::vector<NewFile> triton_model(const TritonModelCall& call);
 
 }  // namespace tensoa::tools

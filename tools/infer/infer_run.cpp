@@ -84,11 +84,11 @@ package::ModelDescription described(const InferCall& call) {
   const bool is_said = model.binding.has_value();
   if (is_said && !call.outputs.empty()) {
     throw ConfigError("--outputs: model " + call.model +
-                      " says its columns; expected no names of outputs");
+                      " states its columns; expected no names of outputs");
   }
   if (!is_said && (call.choice.columns.empty() || call.outputs.empty())) {
     throw ConfigError("model " + call.model +
-                      ": does not say which columns it reads; expected them in words, " +
+                      ": does not state which columns it reads; expected them in words, " +
                       package::words_for(model, "--") + ", or --binding FILE (docs/infer.md)");
   }
   if (!is_said) {

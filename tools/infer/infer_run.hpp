@@ -21,7 +21,7 @@ struct InferCall {
   ServerOptions servers;
   std::string binding;
   std::vector<std::string>
-      outputs;  ///< of a model that does not say its columns: words, as choice.columns then are
+      outputs;  ///< of a model that does not state its columns: words, as choice.columns then are
   std::vector<std::string> inputs;
   std::string output;
   ColumnChoice choice;

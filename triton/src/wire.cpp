@@ -21,7 +21,7 @@ bool is_allowed(const std::string& name) {
 
 WireBlock wire_block(const package::ArgumentDescription& argument, const std::string& subject) {
   if (!argument.block) {
-    throw LoadError(subject + "does not say the columns of \"" + argument.name +
+    throw LoadError(subject + "does not state the columns of \"" + argument.name +
                     "\"; serve a package (tensoa compile)");
   }
   if (!is_allowed(argument.block->name)) {
@@ -73,7 +73,7 @@ std::string WireBlock::type() const {
 Wire wire_of(const package::ModelDescription& model, const std::string& subject) {
   if (!model.binding) {
     throw LoadError(subject +
-                    "does not say which columns it is made for; serve a package (tensoa "
+                    "does not state which columns it is made for; serve a package (tensoa "
                     "compile) or a tree file");
   }
   Wire wire;

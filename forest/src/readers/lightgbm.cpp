@@ -180,7 +180,7 @@ class LightgbmBuilder {
   void read_header(const Section& header, std::size_t bytes) {
     if (options_.best_iteration) {
       fail(
-          "it does not say which iteration was the best; its trees end there where it was saved "
+          "it does not state which iteration was the best; its trees end there where it was saved "
           "with num_iteration=best_iteration, else give the number of rounds");
     }
     header.at("tree");

@@ -214,7 +214,7 @@ class XgboostBuilder {
     const bool are_all = !options_.best_iteration && options_.rounds == ReadOptions::kAllRounds;
     if (file_.num_parallel_tree.empty() && !are_all) {
       all_.notes.emplace_back(
-          "the file does not say how many trees a round of boosting has: one for each output is "
+          "the file does not state how many trees a round of boosting has: one for each output is "
           "assumed");
     }
     const std::size_t in_round =

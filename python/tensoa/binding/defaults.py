@@ -132,7 +132,7 @@ def words_of_model(module: Any, example: Example | None) -> list[Words]:
     needed = needed_arguments(module)
     if needed is None:
         raise InputError(
-            "columns: the model takes arguments of which it does not say the names; expected the columns of each: "
+            "columns: the model takes arguments of which it does not state the names; expected the columns of each: "
             f"--columns {line_of(module, ['BLOCK'])}"
         )
     of_file = taken_by_file(module)

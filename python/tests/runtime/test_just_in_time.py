@@ -145,9 +145,9 @@ def test_what_is_wrong_with_words_is_said(path, tensors, tmp_path):
             Model(path, **words)(columns_of(tensors))
 
     refused(
-        r"does not say which columns it reads; expected them in words: columns x=COLUMN,… charge=COLUMN,… edge_index=COLUMN"
+        r"does not state which columns it reads; expected them in words: columns x=COLUMN,… charge=COLUMN,… edge_index=COLUMN"
     )
-    refused("does not say which columns it reads", columns=["pt", "eta"])
+    refused("does not state which columns it reads", columns=["pt", "eta"])
     refused("columns: got none", outputs=["y"])
     refused("columns: got 'pt', expected BLOCK=COLUMN", columns=["pt"], outputs=["y"])
     refused("got the column 'a,b', expected a name without", columns={"x": ["a,b"]}, outputs=["y"])
@@ -159,7 +159,7 @@ def test_what_is_wrong_with_words_is_said(path, tensors, tmp_path):
     refused("node", columns=COLUMNS, outputs=["weight=weight@edges", "node=n,a"])
     refused("int32", columns=["x=pt,eta@hits", "charge=charge@hits", COLUMNS[2]], outputs=["weight=weight@edges", "node=n,a,b"])
     row = models.write_row(tmp_path)
-    with pytest.raises(tensoa.ConfigError, match="says its columns; expected no outputs"):
+    with pytest.raises(tensoa.ConfigError, match="states its columns; expected no outputs"):
         Model(row, columns=["features=x,y,z"], outputs=["m"])
 
 

@@ -409,7 +409,7 @@ def test_out_is_written_only_where_it_says_that_it_may_be(row):
     of_jax.flags.writeable = False
     for kept in (BeforeDlpack1(m, of_jax), BeforeDlpack1(m), BeforeDlpack1(m, m.copy())):
         with pytest.raises(
-            tensoa.BindingError, match="column m of out is .*BeforeDlpack1, which does not say that it may be written"
+            tensoa.BindingError, match="column m of out is .*BeforeDlpack1, which does not state that it may be written"
         ):
             row(x=x, y=y, z=z, out={"m": kept, "n": n})
     np.testing.assert_array_equal(m, 1)

@@ -122,7 +122,7 @@ class ProgramRun {
   std::optional<std::string> limit_of_rows() const {
     for (const std::size_t symbol : symbols_) {
       const auto found = program_.limits.find(symbol);
-      if (found == program_.limits.end()) return "it does not say how many rows it takes";
+      if (found == program_.limits.end()) return "it does not state how many rows it takes";
       const auto [least, largest] = found->second;
       if (least > kLeast || largest < kLeastLargest) {
         return "a number of rows that is not any (at least " + std::to_string(least) +

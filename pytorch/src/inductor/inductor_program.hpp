@@ -16,7 +16,7 @@ std::unique_ptr<package::Program> load_inductor_program(const package::Package& 
                                                         const package::Options& options,
                                                         package::GraphTrial trial);
 
-/// Why the package does not say that its program can be captured on such a GPU; empty where it does.
+/// Why the package does not state that its program can be captured on such a GPU; empty where it does.
 std::string why_no_graphs(const package::TargetDescription& target,
                           const std::string& gpu_architecture);
 

@@ -33,7 +33,7 @@ std::vector<ArgumentDescription> described(const std::vector<c10::Argument>& arg
 package::ModelDescription inspect_torchscript(const std::filesystem::path& path) {
   pin_torch_to_one_thread();
   ModelDescription model;
-  model.row_dependence.reason = "a TorchScript file does not say the sizes of its columns";
+  model.row_dependence.reason = "a TorchScript file does not state the sizes of its columns";
   model.proof = "data flow of the frozen graph";
   with_jit_file(path, [&](torch::jit::Module& module) {
     const auto count = [&](const auto& tensors) {

@@ -115,7 +115,7 @@ class RemoteEngine final : public Engine {
     const bool is_published = mine.plan() != nullptr && mine.plan()->model->published;
     if (is_published) return mine.plan()->model->published->model.row_dependence;
     if (fallback_) return fallback_->row_dependence(binding, *mine.local());
-    return {RowDependence::Answer::kUnknown, "its servers do not say it"};
+    return {RowDependence::Answer::kUnknown, "its servers do not state it"};
   }
 
   CopyReport run(const Queue& queue, const Binding& binding,

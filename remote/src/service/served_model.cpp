@@ -114,7 +114,7 @@ std::string ServedModel::difference(const InferReply& reply) const {
   if (!checksum.empty()) {
     if (reply.checksum == checksum) return {};
     if (reply.checksum.empty()) {
-      return "sent an answer that does not say of which file it is, expected " +
+      return "sent an answer that does not state of which file it is, expected " +
              file_called(checksum);
     }
     return "sent an answer of " + file_called(printable(reply.checksum.text())) + ", expected " +

@@ -15,14 +15,14 @@ namespace tensoa::remote {
 struct ServedModel {
   ModelMetadataReply metadata;
 
-  /// SHA-256 of its file; empty: the server does not say which file it runs (only tensoa's back-end does).
+  /// SHA-256 of its file; empty: the server does not state which file it runs (only tensoa's back-end does).
   std::string checksum = {};
 
-  /// Its columns, a block for each tensor of `metadata`; none: the server does not say them.
+  /// Its columns, a block for each tensor of `metadata`; none: the server does not state them.
   std::optional<package::PublishedModel> published = {};
 
   /// Of a model without a checksum: the version of the URL, or else the highest one that the server had. Requests name it, so that a
-  /// server refuses them where it has another by then; replies must have it, where they have one. Empty: the server does not say one.
+  /// server refuses them where it has another by then; replies must have it, where they have one. Empty: the server does not state one.
   std::string version = {};
 
   /// For InferHeader: the server refuses the request where it has another file by then.

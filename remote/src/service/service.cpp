@@ -395,7 +395,7 @@ bool Service::settle() {
   if (model->checksum.empty() && !fallback_checksum_.empty()) {
     log(LogLevel::kWarning,
         subject_ +
-            "the servers do not say which file they run, so it cannot be compared with the "
+            "the servers do not state which file they run, so it cannot be compared with the "
             "fallback " +
             options_.fallback);
   }

@@ -88,7 +88,7 @@ class Service : public std::enable_shared_from_this<Service> {
   Servers& servers() const noexcept { return *servers_; }
   RetryBudget& budget() noexcept { return budget_; }
 
-  /// Of the fallback: as Options::checksum, but servers that do not say what they have are taken. Before load().
+  /// Of the fallback: as Options::checksum, but servers that do not state what they have are accepted. Before load().
   void expect_fallback(std::string checksum) { fallback_checksum_ = std::move(checksum); }
 
   /// @param server of the last attempt @param attempts of the call

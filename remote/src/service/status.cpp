@@ -22,7 +22,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-/// The messages are those of OpenSSL and BoringSSL, in what gRPC 1.51 and newer ones make of them. They do not say why.
+/// The messages are those of OpenSSL and BoringSSL, in what gRPC 1.51 and newer ones make of them. They do not state why.
 bool is_not_trusted(const std::string& message) {
   return has(message, "certificate verify failed") || has(message, "CERTIFICATE_VERIFY_FAILED");
 }

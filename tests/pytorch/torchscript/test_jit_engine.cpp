@@ -850,7 +850,7 @@ TEST(JitEngineLoad, GivesTheSignatureOfTheModel) {
   const Signature& signature = model.deploy(Device::cpu());
   EXPECT_THAT(signature.inputs, ElementsAre(testing::Field(&TensorSpec::name, "x"),
                                             testing::Field(&TensorSpec::name, "edge_index")));
-  EXPECT_EQ(signature.inputs[0].type(), "tensor") << "the file does not say more";
+  EXPECT_EQ(signature.inputs[0].type(), "tensor") << "the file does not state more";
   EXPECT_TRUE(signature.outputs.empty());
   EXPECT_EQ(signature.required_inputs, 2U);
 }

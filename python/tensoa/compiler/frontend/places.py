@@ -548,7 +548,7 @@ def _own_axis(places: Value, into: Value, dim: int) -> int | None:
 
 @lowers("topk")
 def topk(context: Context, x: Value, k: int, dim: int = -1, largest: bool = True, is_sorted: bool = True) -> Any:
-    """torch does not say which of equal numbers is first, so the order of lengths may be that of their squares."""
+    """torch does not state which of equal numbers is first, so the order of lengths may be that of their squares."""
     square = _under_root(x)
     if square is None:
         return ordered(x, dim, k, largest)

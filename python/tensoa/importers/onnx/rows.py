@@ -3,7 +3,7 @@
 """Models that were written for one number of rows, often 1, as models of any number.
 
 Exporters write such models by default. What prevents other numbers of rows are constant shapes of Reshape, and Flatten of all
-axes: in each of them one size becomes free. One row does not say which: [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or
+axes: in each of them one size becomes free. One row does not show which: [5, 1, 4, 4] as [5, 16] may be [5, n * 16] or
 [5 * n, 16]. What gives the same for twice the rows as for each half is right. Where nothing does, each row is calculated by
 itself (tensoa.row_by_row).
 """

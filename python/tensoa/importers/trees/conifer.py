@@ -26,7 +26,7 @@ def takes(content: bytes) -> bool:
 
 
 def read(content: bytes, subject: str, splitting: str | None = None) -> Imported:
-    """The model in the bytes of a JSON file. `splitting`: the convention of a file that does not say it. Raises InputError,
+    """The model in the bytes of a JSON file. `splitting`: the convention of a file that does not state it. Raises InputError,
     which begins with `subject`.
     """
     try:
@@ -36,7 +36,7 @@ def read(content: bytes, subject: str, splitting: str | None = None) -> Imported
     if isinstance(text, dict) and text.get("splitting_convention") is None and splitting is not None:
         text["splitting_convention"] = splitting
     elif splitting is not None:
-        raise InputError(f"{subject}says how it splits; import it without --splitting")
+        raise InputError(f"{subject}states how it splits; import it without --splitting")
     reader = _Reader(text, subject)
     ensemble = reader.ensemble()
     name = "the rules of conifer (ModelBase.decision_function), in float64, by a second reader"

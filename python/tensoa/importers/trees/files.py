@@ -32,7 +32,7 @@ OF_TREES = (b"CONFIG-offset", b'{"name":"tree"')  # those of OTHERS that are ens
 @dataclass(frozen=True)
 class ImportOptions:
     """`best_iteration`: stop where early stopping found the best. `trust_pickle`: loading a pickle runs code that is in it.
-    `splitting`: "<" or "<=", which goes left in files of conifer that do not say it.
+    `splitting`: "<" or "<=", which goes left in files of conifer that do not state it.
     """
 
     best_iteration: bool = False
@@ -91,7 +91,7 @@ def load(path: str | PathLike, options: ImportOptions) -> Imported:
     if options.best_iteration and found.option != "best_iteration":
         raise InputError(f"{path}: files of this format have no best iteration; import it without --best-iteration")
     if options.splitting is not None and found.option != "splitting":
-        raise InputError(f"{path}: files of this format say how they split; import it without --splitting")
+        raise InputError(f"{path}: files of this format state how they split; import it without --splitting")
     return found.read(content, f"{path}: ", options)
 
 

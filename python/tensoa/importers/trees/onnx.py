@@ -101,7 +101,7 @@ class _Reader:
             for given, _ in found
         ]
         if len(parts) > 1 and None in widths:
-            self.fail("an input of its Concat does not say its width; expected inputs [n, 1], or of another width")
+            self.fail("an input of its Concat does not state its width; expected inputs [n, 1], or of another width")
         used = np.asarray(self.attributes.get("nodes_featureids", ()), np.int64).max(initial=-1) + 1
         columns = int(used) if widths[0] is None else sum(width for width in widths if width is not None)
         if not 0 <= columns < 2**31:

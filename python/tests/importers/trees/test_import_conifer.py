@@ -145,8 +145,8 @@ def test_the_option_says_how_a_file_without_a_convention_splits(tmp_path, conven
         np.testing.assert_array_equal(forest.margins(made.ensemble, x.T), [walked(model, row) for row in x])
     assert command(saved(tmp_path, text), [block("a", "abcde")], "x")[0] == 2
     assert command(saved(tmp_path, text), [block("a", "abcde")], "x", "--splitting", convention)[0] == 0
-    assert refusal(tmp_path / "m", json.dumps(model), splitting=convention).startswith("says how it splits; import it without")
-    assert refusal(tmp_path / "m", b"tree\nversion=v4", splitting="<").startswith("files of this format say how they split")
+    assert refusal(tmp_path / "m", json.dumps(model), splitting=convention).startswith("states how it splits")
+    assert refusal(tmp_path / "m", b"tree\nversion=v4", splitting="<").startswith("files of this format state how they split")
 
 
 def test_two_equal_init_predicts_of_two_classes_are_one(tmp_path):
