@@ -8,6 +8,7 @@
 # with each later Python that is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+unset PYTHONPATH  # so that `import tensoa` is that of the wheel
 
 fail() {
   echo "wheel-check: $1" >&2
