@@ -92,9 +92,9 @@ LINE_TABLE
 - Of two models most of that may be the time of the models, and not of copies: the comparisons of one model say what copies take.
 - A GPU is timed by the wall clock until the answer is there; a CPU by the processor time of the thread that calls. ONNX Runtime and
   TorchScript have one thread a call.
-- An event with more edges than the generator makes is a batch: one event so many times, as graphs side by side.
+- An event with more edges than the generator makes is a batch: one event several times, as graphs side by side.
 - The graph is made before and is not in these times: it is the same for all ways.
-- Of 2 threads, each has an event of its own; the time is that of a thread, halved.
+- Each of 2 threads has its own event; the time is that of a thread, halved.
 - On the CPU the time of TorchScript for an edge or row grows two- to fourfold at the largest sizes. Why was not measured; it is a part of the
   largest savings there.
 """
@@ -275,7 +275,7 @@ def page(results):
             text += stages_table(measured, largest_event)
             if len(by_threads) > 1:
                 threads = " / ".join(map(str, by_threads))
-                text += f"\nTime an event with {threads} threads, each with events of its own:\n\n" + threads_table(by_threads)
+                text += f"\nTime an event with {threads} threads, each with its own events:\n\n" + threads_table(by_threads)
             for run in files[kind]:
                 text += f"\n`{run['command']}`, {run['machine']['cpu']}, torch {run['versions']['torch']}, commit {run['commit']}.\n"
     return text
