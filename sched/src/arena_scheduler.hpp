@@ -89,7 +89,11 @@ class ArenaScheduler : public Scheduler {
   std::unique_ptr<Waiting> own_waiting_;
   Waiting& waiting_;
   std::shared_ptr<Entrance> entrance_;
-  tbb::task_group group_;
+  /// Isolated: oneTBB would drop tasks where a group around the run is cancelled, and the run never end.
+  tbb::task_group_context context_{tbb::task_group_context::isolated,
+                                   tbb::task_group_context::default_traits |
+                                       tbb::task_group_context::concurrent_wait};
+  tbb::task_group group_{context_};
   ContinuationList ready_;
   std::atomic<std::size_t> tasks_ = 0;
   std::atomic<std::size_t> queued_ = 0;   ///< of these, those that wait for a thread

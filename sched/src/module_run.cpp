@@ -11,7 +11,7 @@
 
 #include "tensoa/core/error.hpp"
 #include "tensoa/core/profiler_range.hpp"
-#include "tensoa/sched/event_pipeline.hpp"
+#include "tensoa/sched/impl/in_flight.hpp"
 
 namespace tensoa::sched::detail {
 namespace {
@@ -69,6 +69,17 @@ const std::string kMakePlace = "make a place";  // in traces
 
 }  // namespace
 
+std::size_t events_in_flight(std::size_t requested) {
+  if (requested > 0) return requested;
+  return 2 * static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
+}
+
+DeviceFullError no_memory_for_event() {
+  return DeviceFullError(
+      "there is not enough memory for this event; fewer events in flight, or fewer threads, may "
+      "help");
+}
+
 ModuleRun::Slot::Slot(std::size_t its_index, const Queue& its_queue, std::size_t its_device,
                       const Declared& declared)
     : EndedEvent(its_index, its_queue),
@@ -114,7 +125,11 @@ void ModuleRun::take_events() {
   std::size_t seen = 0;
   do {
     seen = requests_.load();
-    while (take_event()) {
+    if (Slot* const slot = take_event()) {
+      // An idle thread takes the next event. This one works on its event first: with one thread, events would
+      // otherwise begin in the reverse order, and the first one last.
+      spawn([this] { take_events(); });
+      return begin_event(*slot);
     }
     bool is_over = false;
     {
@@ -188,18 +203,18 @@ void ModuleRun::make_place(std::size_t device) noexcept {
   request_events();
 }
 
-/// @return whether there may be more
-bool ModuleRun::take_event() {
-  if (is_at_end_) return false;
+/// @return nullptr where no event can be taken now, or none is left
+ModuleRun::Slot* ModuleRun::take_event() {
+  if (is_at_end_) return nullptr;
   if (options_.stop.stop_requested() || wants_no_more_.load()) {
     is_at_end_ = true;
     const std::lock_guard lock(mutex_);
     totals_.is_stopped = true;
-    return false;
+    return nullptr;
   }
   if (run_failure_.is_there()) {
     is_at_end_ = true;
-    return false;
+    return nullptr;
   }
   Slot* slot = nullptr;
   {
@@ -207,7 +222,7 @@ bool ModuleRun::take_event() {
     slot = free_slot();
     if (slot == nullptr && placement_.is_any_left()) {
       require_places();
-      return false;
+      return nullptr;
     }
     if (slot != nullptr) ++under_way_;
   }
@@ -216,7 +231,7 @@ bool ModuleRun::take_event() {
     run_failure_.keep(std::make_exception_ptr(DeviceLostError(
         "ModuleGraph: no device is left after event " + std::to_string(next_number_) +
         " of the source; the events after it were not taken")));
-    return false;
+    return nullptr;
   }
   slot->number = next_number_;
   try {
@@ -231,11 +246,10 @@ bool ModuleRun::take_event() {
     placement_.end(slot->device, std::nullopt);
     give_back(*slot);
     --under_way_;
-    return false;
+    return nullptr;
   }
   ++next_number_;
-  begin_event(*slot);
-  return true;
+  return slot;
 }
 
 void ModuleRun::begin_event(Slot& slot) {
@@ -246,9 +260,13 @@ void ModuleRun::begin_event(Slot& slot) {
     slot.waits_for[module].store(declared_.modules[module].waits_for);
   }
   if (declared_.modules.empty()) return end_event(slot);
+  Step* last = nullptr;  // which this thread begins
   for (Step& step : slot.steps) {
-    if (step.module->waits_for == 0) spawn([this, &step] { begin_module(step); });
+    if (step.module->waits_for > 0) continue;
+    if (last != nullptr) spawn([this, last] { begin_module(*last); });
+    last = &step;
   }
+  begin_module(*last);
 }
 
 void ModuleRun::begin_module(Step& step) {
@@ -325,7 +343,9 @@ void ModuleRun::end_module(Step& step, const std::exception_ptr& failure) noexce
 }
 
 void ModuleRun::end_event(Slot& slot) noexcept {
-  if (slot.is_failed.load() && lost_its_device(slot) && moves(slot)) return begin_event(slot);
+  if (slot.is_failed.load() && lost_its_device(slot) && moves(slot)) {
+    return spawn([this, &slot] { begin_event(slot); });
+  }
   slot.latency = Clock::now() - slot.begin;
   {
     const std::lock_guard lock(mutex_);

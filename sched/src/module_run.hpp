@@ -83,7 +83,7 @@ class ModuleRun final : public ArenaScheduler {
 
   void request_events();
   void take_events();
-  bool take_event();
+  Slot* take_event();
   Slot* free_slot();
   void require_places();
   void make_place(std::size_t device) noexcept;

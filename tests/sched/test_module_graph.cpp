@@ -187,6 +187,7 @@ TEST(ModuleGraph, EachEventInFlightHasASlotAndKeepsItsObjects) {
   std::atomic<int> made = 0;
   std::mutex mutex;
   std::set<std::size_t> taken;
+  std::atomic<std::size_t> begun = 0;
   const auto kept = numbers.graph.data<std::vector<std::size_t>>("kept", [&](const Queue& queue) {
     EXPECT_TRUE(queue.device().is_cpu());
     ++made;
@@ -199,6 +200,8 @@ TEST(ModuleGraph, EachEventInFlightHasASlotAndKeepsItsObjects) {
                            EXPECT_TRUE(taken.insert(event.slot()).second);
                            EXPECT_LT(event.slot(), kInFlight);
                          }
+                         ++begun;
+                         while (begun < kInFlight) std::this_thread::yield();
                          event.write(kept).push_back(event.number());
                          event.write(numbers.result) = event.number();
                          const std::lock_guard lock(mutex);
@@ -212,6 +215,16 @@ TEST(ModuleGraph, EachEventInFlightHasASlotAndKeepsItsObjects) {
   EXPECT_EQ(made, static_cast<int>(kInFlight));
   EXPECT_GT(most, 200 / kInFlight / 2);
   EXPECT_EQ(numbers.got, first_numbers(200));
+}
+
+TEST(ModuleGraph, OneThreadEndsEventsInTheOrderOfTheSource) {
+  Numbers numbers(100);
+  numbers.graph.module("work", reads(numbers.number), writes(numbers.result), [&](EventView event) {
+    event.write(numbers.result) = event.read(numbers.number);
+  });
+  numbers.add_sink(Order::kCompletion);
+  in_arena(1, [&] { return numbers.graph.run(); });
+  EXPECT_EQ(numbers.got, first_numbers(100));
 }
 
 // --- errors ---
@@ -448,6 +461,22 @@ TEST(ModuleGraph, RunsInAnIsolatedRegionAndInATaskGroup) {
     for (int run = 0; run < 3; ++run) group.run([] { run_waiting_events(10); });
     group.wait();
   });
+}
+
+/// oneTBB drops the tasks of a group that is cancelled.
+TEST(ModuleGraph, ACancelledTaskGroupAroundARunEndsNoEvent) {
+  Numbers numbers(100);
+  in_arena(2, [&] {
+    tbb::task_group group;
+    numbers.graph.module("work", reads(numbers.number), writes(numbers.result),
+                         [&](EventView event) {
+                           if (event.number() == 10) group.cancel();
+                           event.write(numbers.result) = event.number();
+                         });
+    numbers.add_sink();
+    group.run_and_wait([&] { numbers.graph.run(); });
+  });
+  EXPECT_EQ(numbers.got, first_numbers(100));
 }
 
 // --- pictures ---

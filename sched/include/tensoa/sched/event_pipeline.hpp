@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "tensoa/core/error.hpp"
 #include "tensoa/core/result.hpp"
+#include "tensoa/sched/impl/in_flight.hpp"
 #include "tensoa/sched/order.hpp"
 
 /// @file
@@ -43,18 +43,12 @@ struct EventTotals {
 
 namespace detail {
 
-/// The three stages of the pipeline, by the event's place among those in flight.
+/// The stages of an event, by its place among those in flight.
 struct EventStages {
   std::function<bool(std::size_t place)> take;  ///< false: the end of the source
   std::function<void(std::size_t place, std::size_t slot)> work;
   std::function<void(std::size_t place)> deliver;
 };
-
-/// @param asked_for 0: the default, two for each thread of the arena
-std::size_t events_in_flight(std::size_t asked_for);
-
-/// What std::bad_alloc in an event becomes.
-DeviceFullError no_memory_for_event();
 
 /// @return whether a stop was requested before the end of the source
 bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOptions& options);
