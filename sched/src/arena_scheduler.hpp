@@ -21,16 +21,16 @@ namespace tensoa::sched::detail {
 
 /// Runs tasks on the arena of oneTBB that its maker is in, until finish() is called.
 ///
-/// Threads of others (a driver's) can only enqueue into an arena, and oneTBB takes what is enqueued
-/// at its outermost level alone: when all threads of the arena wait inside a task, it would never
-/// run. So tasks that shall continue are in a list of ours, which the thread in run_tasks() looks
-/// into as well; what is enqueued only makes another thread look, too.
+/// Other threads (of a driver) can only enqueue into an arena, and oneTBB runs what is enqueued at its
+/// outermost level alone: when all threads of the arena wait inside a task, it would never run. So
+/// tasks that shall continue are in a separate list, which the thread in run_tasks() looks into as
+/// well; what is enqueued only makes another thread look, too.
 ///
-/// What only poll() sees is asked for between tasks, and by one thread that has none (watch()): else
-/// an event that a GPU has ended would wait for the end of a task that runs, next to idle threads.
+/// Waiting::poll() is called between tasks, and by one idle thread (watch()): otherwise an event that a
+/// GPU has ended would wait for the end of a task that runs, next to idle threads.
 class ArenaScheduler : public Scheduler {
  public:
-  /// @param waiting none: wait_by_polling()
+  /// @param waiting nullptr: wait_by_polling()
   explicit ArenaScheduler(Waiting* waiting);
   ~ArenaScheduler() noexcept override;
   ArenaScheduler(const ArenaScheduler&) = delete;
@@ -90,9 +90,9 @@ class ArenaScheduler : public Scheduler {
   Waiting& waiting_;
   std::shared_ptr<Entrance> entrance_;
   /// Isolated: oneTBB would drop tasks where a group around the run is cancelled, and the run never end.
-  tbb::task_group_context context_{tbb::task_group_context::isolated,
-                                   tbb::task_group_context::default_traits |
-                                       tbb::task_group_context::concurrent_wait};
+  tbb::task_group_context context_{
+      tbb::task_group_context::isolated,
+      tbb::task_group_context::default_traits | tbb::task_group_context::concurrent_wait};
   tbb::task_group group_{context_};
   ContinuationList ready_;
   std::atomic<std::size_t> tasks_ = 0;

@@ -32,7 +32,7 @@ struct Declared {
   struct OfDatum {
     std::string name;
     std::function<Object(const Queue&)> make;
-    bool has_maker = false;  ///< of the caller's, who may keep the queue
+    bool has_maker = false;  ///< made by a function of the caller, which may keep the queue
   };
 
   std::vector<OfDatum> data;

@@ -136,7 +136,7 @@ void ModuleRun::take_events() {
       const std::lock_guard lock(mutex_);
       is_over = is_at_end_ && under_way_ == 0 && places_in_making_ == 0;
     }
-    if (is_over) return finish();  // no event is left that could ask for more
+    if (is_over) return finish();  // no event is left whose end would request more
   } while (requests_.fetch_sub(seen) != seen);
 }
 
@@ -469,7 +469,7 @@ void ModuleRun::release(EndedEvent& event, bool is_delivered) {
   request_events();
 }
 
-/// The first failure is the event's. What is no error of one event ends the run.
+/// The first failure is that of the event. An exception that is not an error of one event ends the run.
 void ModuleRun::fail_event(Slot& slot, const std::string& module,
                            const std::exception_ptr& error) noexcept {
   EventFailure failure{slot.number, module, error, {}};

@@ -9,13 +9,13 @@ namespace tensoa::sched::detail {
 namespace {
 
 constexpr std::size_t kMeasured = 10;  // events in the average
-constexpr double kIdleEvents =
-    100;  // after the time of so many events an idle device is tried again
-// A GPU may be slow once, while memory is allocated; the CPU is as slow as it is.
+// An idle device is tried again after the time of this number of its events.
+constexpr double kIdleEvents = 100;
+// A GPU may be slow once, while memory is allocated; a CPU that is slow stays slow.
 constexpr int kSlowOfGpu = 3;
 constexpr int kSlowOfCpu = 1;
-// Of what the others may begin meanwhile. GPUs that are alike are about at 1. The end of a run waits for the last event of
-// the CPU, and the others begin nothing there.
+// The longest latency, in multiples of the time that the others need for all that they may begin meanwhile. Similar GPUs
+// are at about 1. The end of a run waits for the last event of the CPU, and the others begin nothing then.
 constexpr double kWindowOfGpu = 2;
 constexpr double kWindowOfCpu = 0.5;
 
@@ -84,7 +84,7 @@ std::optional<std::size_t> Placement::take(std::size_t number, bool has_idle_thr
     if (is_starting && !device.holds_threads) continue;
     if (best == nullptr || device.load() < best->load()) best = &device;
   }
-  // Somewhere, where no event is under way whose end would let this one be tried again.
+  // No event is under way whose end would let this one be tried again: any device that is ready takes it.
   if (best == nullptr && !is_starting &&
       std::ranges::all_of(devices_, [](const OfDevice& device) { return device.there == 0; })) {
     const auto any = std::ranges::find_if(
@@ -117,8 +117,8 @@ std::optional<std::size_t> Placement::move(std::size_t from) {
   return best;
 }
 
-/// Whether enough events say how fast another device is. The CPU, which one slow event takes out for long, is compared when the
-/// events are over that began before the last place was there.
+/// Whether enough events show how fast another device is. One slow event excludes the CPU for long, so it is compared
+/// when the events are over that began before the last place was added.
 bool Placement::is_known(const OfDevice& other, const OfDevice& device) const {
   return other.measured >= (device.holds_threads ? other.room + kMeasured : 2);
 }
@@ -157,7 +157,7 @@ void Placement::end(std::size_t device, std::optional<Seconds> latency, Clock::t
   OfDevice& of = devices_[device];
   if (latency) {
     const double cost = latency->count() / static_cast<double>(of.under_way);
-    // The second replaces the first; then the mean of all, later of the last ones.
+    // The first measurement is dropped when there is a second one; then a running mean over kMeasured events at most.
     const double weight =
         1.0 / static_cast<double>(std::clamp<std::size_t>(of.measured, 1, kMeasured));
     of.cost = of.cost ? *of.cost + weight * (cost - *of.cost) : cost;

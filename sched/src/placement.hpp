@@ -18,7 +18,7 @@ namespace tensoa::sched::detail {
 /// run. What would lower the throughput of the others is limited:
 ///
 /// - A device whose events take longer than the others need for all that they may begin meanwhile makes these wait for
-///   their turn, and the run for its last event. It then gets half as many events at a time, down to none, and for
+///   their turn, and the run for its last event. It then gets half the events at a time, down to none, and for
 ///   each event that is fast enough one more. One that got none for long is tried again, each time after twice as long.
 /// - The CPU next to other devices gets an event only while a thread is idle: its events hold threads that the others
 ///   need. It gets one while the others start, which says how long it takes, and the next ones when the others are known.

@@ -32,7 +32,7 @@ class Timers {
 
   std::mutex mutex_;
   std::vector<Timer> timers_;              ///< a heap, the earliest first
-  std::atomic<Clock::rep> next_ = kNever;  ///< the earliest, for who only looks
+  std::atomic<Clock::rep> next_ = kNever;  ///< the earliest, read without the lock
 };
 
 }  // namespace tensoa::sched::detail

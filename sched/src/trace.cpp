@@ -40,7 +40,7 @@ double microseconds(Trace::Clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-/// A record that cannot be kept is no reason to end an event.
+/// A record that cannot be kept does not end an event.
 template <class Add>
 void or_leave_out(const Add& add) noexcept {
   try {

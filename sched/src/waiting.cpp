@@ -25,8 +25,8 @@ namespace {
 using Call = std::function<void(std::exception_ptr)>;
 using Clock = std::chrono::steady_clock;
 
-// Questions take locks of the driver that launches need, some 1 us each: nothing is asked for so long for each that was
-// not reached, so that they take a fifth of the time at most.
+// A question holds a lock of the driver that launches need, for some 1 us. After a round no question is asked for this long
+// for each event that was not reached, so that questions take a fifth of the time at most.
 constexpr std::chrono::microseconds kPause{4};
 
 struct Ticket {

@@ -1,34 +1,59 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tensoa/sched/sender.hpp"
+
+// A queue in std::execution (C++26, P2300), as a framework that schedules with senders writes it.
 
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <optional>
-#include <stdexcept>
+#include <exception>
+#include <stdexec/execution.hpp>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "support/device_double.hpp"
 #include "tensoa/core/error.hpp"
+#include "tensoa/core/queue.hpp"
 
-namespace tensoa::sched {
+namespace tensoa {
 namespace {
 
-/// A call that another thread ends.
-struct Call {
-  std::function<void(Result<int>)> completion;
-  std::jthread thread;
+// [sender]
+/// Completes when the work that was enqueued until its start is done, or with the error of that work.
+struct QueueSender {
+  using sender_concept = stdexec::sender_t;
+  using completion_signatures =
+      stdexec::completion_signatures<stdexec::set_value_t(),
+                                     stdexec::set_error_t(std::exception_ptr)>;
 
-  void end_elsewhere(Result<int> result) {
-    thread = std::jthread([this, result] { completion(result); });
+  template <class Receiver>
+  struct Operation {
+    using operation_state_concept = stdexec::operation_state_t;
+    void start() & noexcept {
+      const auto settle = [this](const std::exception_ptr& failure) {
+        if (failure) return stdexec::set_error(std::move(receiver), failure);
+        stdexec::set_value(std::move(receiver));
+      };
+      try {
+        queue.when_settled(settle);
+      } catch (...) {  // settle is not called then
+        settle(std::current_exception());
+      }
+    }
+    Queue queue;
+    Receiver receiver;
+  };
+  template <class Receiver>
+  Operation<Receiver> connect(Receiver receiver) const {
+    return {queue, std::move(receiver)};
   }
+  Queue queue;
 };
+// [/sender]
 
-TEST(Sender, OfAQueueOfTheCpuCompletesAtOnce) {
+TEST(Sender, OfAQueueOfTheCpuCompletesImmediately) {
   bool is_done = false;
-  stdexec::sync_wait(queue_sender(Queue(Device::cpu())) | stdexec::then([&] { is_done = true; }));
+  stdexec::sync_wait(QueueSender{Queue(Device::cpu())} | stdexec::then([&] { is_done = true; }));
   EXPECT_TRUE(is_done);
 }
 
@@ -44,7 +69,7 @@ TEST(Sender, OfAQueueOfAGpuCompletesWhenItsWorkIsDone) {
                     test::DeviceDouble::let_go(0);
                   });
                 }) |
-                stdexec::let_value([&] { return queue_sender(queue); }) |
+                stdexec::let_value([&] { return QueueSender{queue}; }) |
                 stdexec::then([&] { return bool(is_done); });
   EXPECT_EQ(stdexec::sync_wait(std::move(sender)), std::tuple(true));
 }
@@ -53,47 +78,9 @@ TEST(Sender, OfAQueueWhoseDeviceIsLostHasTheError) {
   test::DeviceDouble::reset();
   const Queue queue(Device::cuda(0));
   test::DeviceDouble::lose(0);
-  EXPECT_THROW(stdexec::sync_wait(queue_sender(queue)), DeviceError);
+  EXPECT_THROW(stdexec::sync_wait(QueueSender{queue}), DeviceError);
   test::DeviceDouble::reset();
 }
 
-TEST(Sender, OfACallHasItsResult) {
-  Call call;
-  // [sender]
-  auto sender = call_sender<int>([&](auto completion) {  // model.submit(queue, plan, completion)
-                  call.completion = std::move(completion);
-                  call.end_elsewhere(41);
-                }) |
-                stdexec::then([](int answer) { return answer + 1; });
-  // [/sender]
-  EXPECT_EQ(stdexec::sync_wait(std::move(sender)), std::tuple(42));
-}
-
-TEST(Sender, OfACallHasTheErrorThatItEndedWith) {
-  Call call;
-  auto sender = call_sender<int>([&](auto completion) {
-    call.completion = std::move(completion);
-    call.end_elsewhere(Result<int>::failure(DeviceError("the device is gone")));
-  });
-  EXPECT_THROW(stdexec::sync_wait(std::move(sender)), DeviceError);
-}
-
-TEST(Sender, OfACallThatCannotStartHasWhatItThrew) {
-  auto sender = call_sender<int>([](auto) { throw std::logic_error("no plan"); });
-  EXPECT_THROW(stdexec::sync_wait(std::move(sender)), std::logic_error);
-}
-
-TEST(Sender, StartsNothingBeforeItIsStartedItself) {
-  int starts = 0;
-  const auto sender = call_sender<int>([&](auto completion) {
-    ++starts;
-    completion(1);
-  });
-  EXPECT_EQ(starts, 0);
-  stdexec::sync_wait(sender);
-  stdexec::sync_wait(sender);
-  EXPECT_EQ(starts, 2);
-}
-
 }  // namespace
-}  // namespace tensoa::sched
+}  // namespace tensoa

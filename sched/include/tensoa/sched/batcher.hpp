@@ -21,6 +21,10 @@ namespace tensoa::sched {
 
 /// Gathers what tasks of different events have to do, and does it together.
 ///
+/// For events that are too small for one call each: up to some hundred rows, where these may lie one after another.
+/// Events then wait for each other, and columns that lie apart have to be gathered, which on a GPU costs more than it
+/// saves (docs/scheduling.md has figures).
+///
 ///     sched::Batcher<Inference> batcher(
 ///         {.rows = 4'096, .items = 8, .latency = 100us},
 ///         [&](std::span<Inference* const> batch) -> sched::Task {
@@ -34,10 +38,10 @@ namespace tensoa::sched {
 ///
 /// The Batcher copies nothing: the function of the caller finds the items where they are. Where their rows
 /// follow each other in the same columns, tensoa::joined() (soa/joined.hpp) is one view over all of them;
-/// else it gathers them into columns of its own. On a GPU it runs on a queue of one of the items, and makes
+/// else it gathers them into other columns. On a GPU it runs on a queue of one of the items, and makes
 /// that wait for the queues that wrote the others (Queue::wait_for).
 ///
-/// *Errors*: where the function throws, each item of the batch is run again in a batch of its own, so that
+/// *Errors*: where the function throws, each item of the batch is run again in a separate batch, so that
 /// those alone fail that cannot be done; their join() throws what that run threw.
 /// *Lifetime*: must outlive the tasks that join. *Threads*: any.
 template <class Item>

@@ -76,8 +76,8 @@ bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOpt
 /// `slot` is below `in_flight`, and no two events have the same one at a time: keep by slot what
 /// they cannot share (queues, collections, plans). It is the lowest that is free, so it also stays
 /// below the number of threads of the arena where no work is suspended (wait_suspended())
-/// @param sink called once for each event, as `sink(Event&, Result<Value>)`, in the order asked
-/// for; never by two threads at a time. To end the run at an event that failed, request a stop here
+/// @param sink called once for each event, as `sink(Event&, Result<Value>)`, in the order of
+/// EventOptions::order; never by two threads at a time. To end the run at an event that failed, request a stop here
 ///
 /// @throws what `source` and `sink` throw, and what `work` throws beyond the errors above: the
 /// first of them, after all events in flight are finished. Until then the sink gets those that have
@@ -86,7 +86,7 @@ bool run_stages(const EventStages& stages, std::size_t in_flight, const EventOpt
 /// *Threads*: runs on the arena of oneTBB that the caller is in, whose threads bound how many
 /// events are worked on at a time; the calling thread takes part and comes back when all is done.
 /// Makes no thread and no arena. In an arena of one thread everything runs in the calling thread.
-/// While `work` waits for parallel work of its own, its thread takes no other event. Cancelling a
+/// While `work` waits for its own parallel work, its thread takes no other event. Cancelling a
 /// surrounding tbb::task_group does not end the run; `stop` does.
 ///
 /// *Memory*: one event and one result for each event in flight.
@@ -97,7 +97,7 @@ EventTotals run_events(Source source, Work work, Sink sink, const EventOptions& 
   static_assert(!std::is_void_v<Value>, "run_events: work must return a value");
   struct InFlight {
     std::optional<Event> event;
-    std::optional<Result<Value>> result;  ///< none: an exception that is no result
+    std::optional<Result<Value>> result;  ///< empty after an exception that ends the run
   };
   const std::size_t in_flight = detail::events_in_flight(options.in_flight);
   std::vector<InFlight> events(in_flight);

@@ -12,7 +12,7 @@
 #include "tensoa/core/latency.hpp"
 
 /// @file
-/// What a run of a module graph is asked for, and what it says.
+/// Options and results of a run of a module graph.
 
 namespace tensoa::sched {
 
@@ -46,9 +46,9 @@ struct RunOptions {
   std::stop_token stop = {};
   /// The first event that fails requests that stop, too.
   bool stops_at_failure = false;
-  /// How modules wait for queues; none: wait_by_polling(). Must live until run() returns.
+  /// How modules wait for queues; nullptr: wait_by_polling(). Must live until run() returns.
   class Waiting* waiting = nullptr;
-  /// Records what ran when and where; none: nothing is recorded. Must live until run() returns.
+  /// Records what ran when and where; nullptr: nothing is recorded. Must live until run() returns.
   class Trace* trace = nullptr;
 };
 

@@ -12,9 +12,9 @@
 namespace tensoa::sched {
 
 /// What ran when, for RunOptions::trace: the modules on each thread, the modules of each event in
-/// flight with their waits, and the memory that tensoa holds on each device. Recording takes two
-/// readings of the clock and 40 bytes for each part of a module between waits. What no memory is left for
-/// is left out.
+/// flight with their waits, and the memory that tensoa holds on each device. Recording needs two
+/// readings of the clock and 40 bytes for each part of a module between waits. A record without memory
+/// is dropped.
 class Trace {
  public:
   Trace();

@@ -7,8 +7,8 @@
 namespace tensoa::sched {
 
 /// Waits until the work enqueued on `queue` so far is done, like Queue::wait(), but suspends the
-/// task of oneTBB instead of blocking its thread, which runs other tasks meanwhile. Returns at once
-/// for a CPU queue.
+/// task of oneTBB instead of blocking its thread, which runs other tasks meanwhile. Returns
+/// immediately for a CPU queue.
 ///
 ///     scorer.enqueue(…);
 ///     sched::wait_suspended(queue);     // the thread works on another event meanwhile

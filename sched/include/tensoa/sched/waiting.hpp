@@ -9,8 +9,7 @@
 #include "tensoa/core/queue.hpp"
 
 /// @file
-/// Ways to learn that a queue is done, for RunOptions::waiting. docs/decisions/0039-modules.md has
-/// what each costs.
+/// Ways to learn that a queue is done, for RunOptions::waiting. docs/scheduling.md has what each costs.
 
 namespace tensoa::sched {
 
@@ -37,12 +36,12 @@ std::unique_ptr<Waiting> wait_by_polling();
 /// ms late, and one thread makes all calls.
 std::unique_ptr<Waiting> wait_by_callback();
 
-/// The thread of the module blocks (Queue::wait()): so many events are worked on as there are threads, and each continues as
-/// soon as its queue is done.
+/// The thread of the module blocks (Queue::wait()): each thread works on one event, which continues as soon as its
+/// queue is done.
 std::unique_ptr<Waiting> wait_by_blocking();
 
-/// Threads of its own block until queues are done, one queue each at a time (CMSSW since 2024).
-/// @param threads so many queues are waited for at a time; at least as many as events are in flight
+/// Separate threads block until queues are done, one queue each at a time (CMSSW since 2024).
+/// @param threads the number of queues that are waited for at a time; at least the number of events in flight
 /// @throws ConfigError for less than 1
 std::unique_ptr<Waiting> wait_by_threads(int threads);
 

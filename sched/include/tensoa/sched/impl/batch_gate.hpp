@@ -46,7 +46,7 @@ struct Batch {
   std::vector<TaskHandle> others;  ///< wait until it is done
 };
 
-/// Which batch is open, and who waits. *Threads*: any.
+/// The open batch, and the tasks that wait. *Threads*: any.
 class BatchGate {
  public:
   BatchGate(BatchLimits limits, bool has_function);

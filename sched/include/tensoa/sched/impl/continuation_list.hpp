@@ -9,11 +9,11 @@
 
 namespace tensoa::sched {
 
-/// Tasks that shall continue, pushed by any thread without a lock and without memory, taken all at
-/// once.
+/// Tasks that shall continue, pushed by any thread without a lock and without memory, and taken
+/// together.
 class ContinuationList {
  public:
-  /// @return whether there was none
+  /// @return whether the list was empty
   bool push(Continuation task) noexcept {
     Task::promise_type* head = head_.load();
     do {
