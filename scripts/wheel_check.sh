@@ -28,8 +28,10 @@ mkdir -p "$folder"
 torch=$(.venv/bin/python -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
 with_torch=(--config-settings=cmake.define.TENSOA_PYTORCH=ON --config-settings=cmake.define.TENSOA_TORCH_ROOT="$torch")
 [[ ${WHEEL_TORCH:-yes} == yes ]] || with_torch=()
+# What is linked in has the versions of docs/licences.md. Newer pips read the second variable for what builds a wheel.
+sed -nE 's/^\| (numpy|nvidia-cuda-runtime) \| ([0-9.]+) \|.*/\1==\2/p' docs/licences.md >"$folder/constraints"
 started=$SECONDS
-"$builder" -m pip wheel -q . --no-deps --wheel-dir "$folder/built" --config-settings=build-dir="$folder/cmake/{wheel_tag}" "${with_torch[@]}" >"$folder/build.log" 2>&1 ||
+PIP_CONSTRAINT=$folder/constraints PIP_BUILD_CONSTRAINT=$folder/constraints "$builder" -m pip wheel -q . --no-deps --wheel-dir "$folder/built" --config-settings=build-dir="$folder/cmake/{wheel_tag}" "${with_torch[@]}" >"$folder/build.log" 2>&1 ||
   { tail -n 40 "$folder/build.log" >&2; fail "the wheel cannot be built"; }
 seconds=$((SECONDS - started))
 
