@@ -31,14 +31,12 @@ import types
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from statistics import geometric_mean
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [
-    str(ROOT / "python"),
-    str(ROOT / "python" / "tests"),
-    str(ROOT / "bench"),
-]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python" / "tests"), str(ROOT / "bench")]
 
+import measuring  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
@@ -362,10 +360,6 @@ class Gpu:
         return None, found
 
 
-def mean(ratios):
-    return float(np.exp(np.mean(np.log(ratios)))) if ratios else None
-
-
 def summary(found):
     """Geometric means of the ratios by rows, and the largest."""
     result = {}
@@ -374,7 +368,7 @@ def summary(found):
         if ratios:
             worst = max(ratios, key=ratios.__getitem__)
             result[str(count)] = {
-                "mean": mean(list(ratios.values())),
+                "mean": geometric_mean(ratios.values()),
                 "kinds": len(ratios),
                 "largest": [worst, ratios[worst]],
             }
@@ -404,28 +398,19 @@ def main():
     parser.add_argument("--before", metavar="FOLDER")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    names = [name for name in kinds() if not options.names or any(part in name for part in options.names)]
+    names = measuring.chosen(kinds(), options.names)
     pool = ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn"))
     if options.compile:
         return compile_all(names, pool, options.compile, Path(options.out))
     begin = time.monotonic()
     gpu = Gpu()
     architecture, device = gpu.about
-    found = {
-        "device": device,
-        "torch": torch.__version__,
-        "kinds": {},
-        "failed": {},
-        "wrong": {},
-    }
+    found = {"device": device, "torch": torch.__version__, "kinds": {}, "failed": {}, "wrong": {}}
     out = Path(options.out)
 
     def write():
-        found["seconds"], found["summary"] = (
-            time.monotonic() - begin,
-            summary(found["kinds"]),
-        )
-        out.write_text(json.dumps(found, indent=1) + "\n")
+        found["seconds"], found["summary"] = time.monotonic() - begin, summary(found["kinds"])
+        measuring.write(out, found)
 
     make = functools.partial(compiled_in, options.compiled) if options.compiled else None
     work = {pool.submit(make, name) if make else pool.submit(compiled_kind, name, architecture): name for name in names}

@@ -18,6 +18,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "bench"))
+import measuring  # noqa: E402
+
 RESULTS, PAGE, PICTURE = (
     ROOT / "benchmarks" / "results",
     ROOT / "docs" / "saved_time.md",
@@ -293,14 +296,13 @@ def read_results():
 
 def keep(folder):
     """Checks in what was measured there, with the commit that changed the sources last: a file for each kind."""
-    run = ["git", "log", "-1", "--format=%h", "--", "*.cpp", "*.hpp", "*.cu", "*.cuh"]
-    commit = subprocess.run(run, check=True, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    commit = measuring.last_commit("*.cpp", "*.hpp", "*.cu", "*.cuh")
     for kind in KINDS:
-        runs = [json.loads(path.read_text()) | {"commit": commit} for path in sorted(folder.glob(f"path-{kind}*.json"))]
-        if not runs:
+        measured = [json.loads(path.read_text()) | {"commit": commit} for path in sorted(folder.glob(f"path-{kind}*.json"))]
+        if not measured:
             continue
-        machine = machine_of(runs[0]).removeprefix("NVIDIA ").split()[0].lower()
-        (RESULTS / f"path-{kind}-{machine}.json").write_text(json.dumps({"runs": runs}, indent=1) + "\n")
+        machine = machine_of(measured[0]).removeprefix("NVIDIA ").split()[0].lower()
+        measuring.write(RESULTS / f"path-{kind}-{machine}.json", {"runs": measured})
 
 
 def write_onnx(kind, path):
@@ -324,11 +326,9 @@ def measure(device, folder):
         command = ["build/tensoa-bench", "path", "--device", {"cpu": "cpu", "cuda": "cuda:0"}[device]]
         command += ["--of", kind, *sizes.split(), "--model", *models]
         if device == "cpu":
-            import onnxruntime
-
             onnx = (ROOT / models[0]).with_suffix(".onnx")
             subprocess.run([sys.executable, __file__, "--onnx", kind, onnx], check=True)
-            command += ["--onnxruntime", next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*"))]
+            command += ["--onnxruntime", measuring.onnxruntime_library()]
         file = folder / f"path-{kind}.json"
         subprocess.run([*command, "--json", file], check=True, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"})
 

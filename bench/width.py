@@ -3,6 +3,7 @@
 """What the exporter makes of models of many kinds, and how fast that is: docs/width.md.
 
     python bench/width.py [--device cpu|cuda] [--no-peers] [--most SECONDS] [--jobs N] [--compare PROGRAM] [PART OF A NAME...]
+    python bench/width.py --before TREE [--device cpu|cuda] [--jobs N] [--compare PROGRAM] [PART OF A NAME...]
 
 The models are those of python/tests/wide_models.py. Each is exported by a process of its own, whose CPU seconds count with
 those of all that it starts (compilers); the error is the largest difference from the module in float64, relative to the
@@ -13,11 +14,14 @@ on a CPU, ONNX Runtime run the same rows in turns on one thread (bench/peers/wid
 benchmarks/results/width.json has what was found, of each kind and device the last run; docs/width.md is written from it. With
 --no-peers nothing is timed or written. Exit status 1 where an export takes more than --most CPU seconds (60), or a kind fails
 that did not.
+
+--before: packages next to those that an earlier commit, in TREE (git worktree add TREE COMMIT), makes of the same kinds, in turns
+by the program of this tree. A line for each kind that both fuse: the time of ours over that of before at 1, 16 and 1 000 rows;
+then the geometric mean of all. Nothing is written.
 """
 
 import argparse
-import fcntl
-import importlib.util
+import functools
 import io
 import json
 import os
@@ -28,18 +32,18 @@ import sys
 import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
+from statistics import geometric_mean
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "python" / "tests")]
-RESULTS, PAGE = (
-    ROOT / "benchmarks" / "results" / "width.json",
-    ROOT / "docs" / "width.md",
-)
+sys.path.append(str(ROOT / "bench"))
+import measuring  # noqa: E402
+
+RESULTS, PAGE = ROOT / "benchmarks" / "results" / "width.json", ROOT / "docs" / "width.md"
 ROWS = (1, 16, 1000)
 LONGEST = 400  # seconds of a kind, with its peers
-COMPARE = ROOT / "build" / "bench" / "peers" / "compare_width"
 PEERS = {
     "inductor": "TorchInductor",
     "torchscript": "TorchScript",
@@ -143,8 +147,6 @@ def write_rows(kind, folder):
 
 def write_peers(kind, device, folder, is_fused):
     """The model as its peers take it, and the rows; what cannot be written is left out."""
-    import torch
-
     from tensoa import just_in_time
     from tensoa.errors import InputError
     from tensoa.export import Options
@@ -164,34 +166,19 @@ def write_peers(kind, device, folder, is_fused):
             folder / "just_in_time.pt2",
             report=lambda line: None,
         )
-    module = kind.module
     columns, made = write_rows(kind, folder)
     tensors = tuple(block.tensor(one).contiguous() for block, one in zip(columns.inputs, made.inputs))
-    with suppress(Exception), redirect_stdout(io.StringIO()):
-        torch.jit.trace(module, tensors, strict=False, check_trace=False).save(str(folder / "model.pt"))
-    names, outputs = (
-        [block.name for block in columns.inputs],
-        [block.name for block in columns.outputs],
-    )
-    free = {block.name: {1 if block.is_transposed else 0: f"n{block.collection}"} for block in columns.inputs}
-    with suppress(Exception), redirect_stdout(io.StringIO()):
-        torch.onnx.export(module, tensors, str(folder / "model.onnx"), input_names=names, output_names=outputs,
-                          dynamic_axes=free, opset_version=18, dynamo=False)  # fmt: skip
+    measuring.write_peers(kind.module, tensors, columns.inputs, columns.outputs, folder)
 
 
 def compared(compare, device, folder):
-    """What compare_width prints: times, and notes on what cannot run the model."""
-    found = importlib.util.find_spec("onnxruntime")  # of use on a CPU only
-    library = next(Path(found.origin).parent.glob("capi/libonnxruntime.so.*")) if found else "none"
-    command = [compare, device, library, folder, *map(str, ROWS)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    lock = (ROOT / "bench" / "width.py").open() if device == "cuda" else None
-    if lock:  # one at a time on a GPU
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if lock:
-        lock.close()
-    return json.loads(done.stdout) if done.returncode == 0 else {"notes": {"compare_width": done.stderr.strip()[:400]}}
+    """What compare_width prints, or a note on its failure."""
+    from tensoa.errors import InputError
+
+    try:
+        return measuring.compare_width(compare, device, folder, ROWS)
+    except InputError as error:
+        return {"notes": {"compare_width": str(error)[:400]}}
 
 
 def one(name, device, compare):
@@ -291,61 +278,96 @@ def page(results):
     return text
 
 
-def about(device):
-    import onnxruntime
-    import torch
+EXPORT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+name, device, path, *folders = sys.argv[1:]
+sys.path[:0] = folders
+from tensoa.export import Options, export
+from wide_models import all_kinds
+kind = all_kinds()[name]
+kind.module.eval()
+lines = []
+export(kind.module, kind.binding(), path, Options(device, report=lines.append))
+print(next((line for line in lines if "fused" in line), lines[0]))
+"""
 
-    if device == "cuda":
-        machine = torch.cuda.get_device_name()
-    else:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        level = "AVX-512" if any("avx512f" in line for line in lines if line.startswith("flags")) else "AVX2"
-        machine = f"{next(line.partition(':')[2].strip() for line in lines if line.startswith('model name'))} ({level})"
-    return {
-        "machine": machine,
-        "torch": torch.__version__,
-        "onnxruntime": onnxruntime.__version__,
-    }
+
+def made_by(tree, name, device, path):
+    """The exporter's first line; empty where the kind is missing or not exported there."""
+    folders = [str(tree / "python"), str(tree / "python" / "tests")]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", "-c", EXPORT, name, device, str(path), *folders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else ""
+
+
+def ratios(name, options):
+    """{rows: time of ours / time of before}, or the reason why they were not compared."""
+    from wide_models import all_kinds
+
+    with tempfile.TemporaryDirectory() as at:
+        folder = Path(at)
+        for tree, package in ((ROOT, "ours.pt2"), (options.before, "inductor.pt2")):
+            how = made_by(tree, name, options.device, folder / package)
+            if not how.startswith("fused into"):
+                return f"{'here' if tree == ROOT else 'before'}: {how or 'not exported'}"
+        write_rows(all_kinds()[name], folder)
+        found = compared(options.compare, options.device, folder)
+    if found.get("notes"):
+        return json.dumps(found["notes"])[:300]
+    return {rows: of["ours"] / of["inductor"] for rows, of in found["times"].items()}
+
+
+def compare_with_before(each):
+    """`each`: (name, what ratios() returns) of all kinds."""
+    every = []
+    for name, found in each:
+        words = found if isinstance(found, str) else " / ".join(f"{ratio:.3f}" for ratio in found.values())
+        every += [] if isinstance(found, str) else found.values()
+        print(f"{name}: {words}", flush=True)
+    print(f"geometric mean of {len(every)} ratios: {geometric_mean(every):.4f}" if every else "nothing to compare")
+
+
+def keep(each, options, order):
+    """Adds to the results, and writes the page, after each kind. `each`: (name, what run() returns). Returns an exit status."""
+    results = measuring.read(RESULTS, {})
+    known = results.get(options.device, {"kinds": {}})["kinds"]
+    failed = False
+    for name, found in each:
+        failed |= found.get("seconds", 0) > options.most
+        failed |= "failed" in found and name in known and "failed" not in known[name]
+        print(f"{name}: {json.dumps(found)}", flush=True)
+        if not options.no_peers:
+            known[name] = found
+            kinds = {one: known[one] for one in order if one in known}
+            results[options.device] = {"about": measuring.about(options.device), "kinds": kinds}
+            measuring.write(RESULTS, results)
+            PAGE.write_text(page(results))
+    return int(failed)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", choices=CLOCKS, default="cpu")
     parser.add_argument("--most", type=float, default=60)
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=1,
-        help="kinds at a time; with peers their times disturb each other",
-    )
-    parser.add_argument("--compare", default=str(COMPARE), help="the program compare_width")
+    parser.add_argument("--jobs", type=int, default=1, help="kinds at a time; with peers their times disturb each other")
+    parser.add_argument("--compare", default=str(measuring.COMPARE), help="the program compare_width")
     parser.add_argument("--no-peers", action="store_true", help="export only")
+    parser.add_argument("--before", type=lambda path: Path(path).resolve(), metavar="TREE", help="of an earlier commit")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("parts", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.one:
         return one(options.one, options.device, None if options.no_peers else options.compare)
     from wide_models import all_kinds
 
-    names = [name for name in all_kinds() if not options.parts or any(part in name for part in options.parts)]
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    known = results.get(options.device, {"kinds": {}})["kinds"]
-    failed = False
+    order = list(all_kinds())
+    names = measuring.chosen(order, options.parts)
     with ThreadPoolExecutor(options.jobs) as pool:
-        for name, found in zip(names, pool.map(lambda name: run(name, options), names), strict=True):
-            failed |= found.get("seconds", 0) > options.most
-            failed |= "failed" in found and name in known and "failed" not in known[name]
-            print(f"{name}: {json.dumps(found)}", flush=True)
-            if not options.no_peers:
-                known[name] = found
-                kinds = {name: known[name] for name in all_kinds() if name in known}
-                results[options.device] = {
-                    "about": about(options.device),
-                    "kinds": kinds,
-                }
-                RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-                PAGE.write_text(page(results))
-    return int(failed)
+        of_one = functools.partial(ratios if options.before else run, options=options)
+        each = zip(names, pool.map(of_one, names), strict=True)
+        return compare_with_before(each) if options.before else keep(each, options, order)
 
 
 if __name__ == "__main__":

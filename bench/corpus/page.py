@@ -4,9 +4,9 @@
 
 import os
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from statistics import median
 
+import measuring
 from sources import Case
 
 LIBRARIES = "torch onnxruntime xgboost-cpu lightgbm catboost scikit-learn keras tensorflow".split()
@@ -62,16 +62,13 @@ and not timed.
 
 
 def machine() -> dict:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    level = "AVX-512" if any("avx512f" in line for line in lines if line.startswith("flags")) else "AVX2"
     versions = {}
     for library in LIBRARIES:
         try:
             versions[library] = version(library)
         except PackageNotFoundError:
             continue
-    return {"machine": f"{name} ({level})", "cores": os.cpu_count(), "versions": versions}
+    return {"machine": measuring.processor_and_level(), "cores": os.cpu_count(), "versions": versions}
 
 
 def text(listed: list[Case], results: dict, budget: int) -> str:

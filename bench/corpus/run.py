@@ -41,8 +41,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
+sys.path.append(str(ROOT / "bench"))
 
 import page  # noqa: E402
+import measuring  # noqa: E402
 from sources import Case, cases  # noqa: E402
 from tensoa.errors import InputError  # noqa: E402
 
@@ -120,12 +122,10 @@ def found_of(case: Case, files: Path, with_inductor: bool) -> dict:
 
 def this_run() -> str:
     """The day, and the last commit of the tensoa that ran: neither of this folder nor of results, + with changes that are in none."""
-    of_tensoa = ["--", ".", *(f":!{folder}" for folder in ("bench", "benchmarks", "docs", "tests"))]
-    last, changed = (
-        subprocess.run(["git", *words, *of_tensoa], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-        for words in (["log", "-1", "--format=%h"], ["diff", "HEAD", "--name-only"])
-    )
-    return f"{date.today()} {last}{'+' if changed else ''}"
+    of_tensoa = [".", *(f":!{folder}" for folder in ("bench", "benchmarks", "docs", "tests"))]
+    command = ["git", "diff", "HEAD", "--quiet", "--", *of_tensoa]
+    changed = subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 1
+    return f"{date.today()} {measuring.last_commit(*of_tensoa)}{'+' if changed else ''}"
 
 
 def main() -> int:
@@ -139,11 +139,12 @@ def main() -> int:
     parser.add_argument("--missing", action="store_true", help="only those without a result")
     options = parser.parse_intermixed_args()  # names after options, too
     listed = cases(options.list)
-    results = json.loads(options.results.read_text()) if options.results.exists() else {"models": {}}
+    results = measuring.read(options.results, {"models": {}})
+    names = measuring.chosen([case.name for case in listed], options.only)
     is_worse = False
     for case in listed:
         before = results["models"].get(case.name)
-        if (options.only and not any(part in case.name for part in options.only)) or (options.missing and before):
+        if case.name not in names or (options.missing and before):
             continue
         try:
             found = found_of(case, options.files.resolve(), options.inductor)

@@ -6,7 +6,7 @@ r"""Networks that others have published, with their weights: do they give their 
     pip install --no-deps admet-ai==2.0.1 chgnet==0.4.2
     pip install chemprop rdkit pymatgen nvidia-ml-py3 pythia8mc fastjet
     python bench/published/jets.py SOURCES JETS.npz
-    PYTHONPATH=python python bench/published/run.py MIRRORS --jets JETS.npz --compare build/bench/peers/compare_width
+    PYTHONPATH=python python bench/published/run.py MIRRORS --jets JETS.npz
 
 MIRRORS: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME; models.toml says which file of which commit is
 read, models.py what is done with it. The modules of the authors run here, from these repositories
@@ -22,12 +22,8 @@ status 1 where a number is not the authors' within the tolerance.
 """
 
 import argparse
-import contextlib
-import io
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,8 +34,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "bench" / "corpus")]
+sys.path.append(str(ROOT / "bench"))
 
 import numpy as np  # noqa: E402
+import measuring  # noqa: E402
 import torch  # noqa: E402
 from models import KINDS, Batch, Source  # noqa: E402
 from tensoa import just_in_time  # noqa: E402
@@ -92,30 +90,16 @@ def exported(model, folder: Path) -> dict:
     found = {"seconds": time.perf_counter() - start, "made": next(line for line in lines if "fused" in line).rstrip(":")}
     just_in_time.write(model.module, model.binding(), folder / "just_in_time.pt2", report=lambda line: None)
     tensors = tuple(model.batch(range(min(2, model.count))).tensors)
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):  # torch throws many kinds
-        torch.jit.trace(model.module, tensors, strict=False, check_trace=False).save(str(folder / "model.pt"))
-    inputs, outputs = model.binding().inputs, model.binding().outputs
-    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-        free = {one.name: {1 if one.is_transposed else 0: f"n{one.collection}"} for one in inputs}
-        names = {"input_names": [one.name for one in inputs], "output_names": [one.name for one in outputs]}
-        path = str(folder / "model.onnx")
-        torch.onnx.export(model.module, tensors, path, **names, dynamic_axes=free, opset_version=18, dynamo=False)
+    measuring.write_peers(model.module, tensors, model.binding().inputs, model.binding().outputs, folder)
     return found
 
 
 def compared(compare: Path, folder: Path, model, batch: Batch) -> tuple[dict, dict]:
     """(answers by engine: of each output an array [rows, columns]; times by engine in microseconds)."""
-    import onnxruntime
-
     rows = ":".join(map(str, batch.rows))
     planes = [tensor if one.is_transposed else tensor.t() for one, tensor in zip(model.binding().inputs, batch.tensors)]
     (folder / f"inputs_{rows}.bin").write_bytes(input_bytes(model.binding(), planes))
-    library = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*"))
-    command = [compare, "cpu", library, folder, rows]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    if done.returncode != 0:
-        raise InputError(done.stderr.strip())
-    found = json.loads(done.stdout)
+    found = measuring.compare_width(compare, "cpu", folder, [rows])
     wanted = model.module(*batch.tensors)
     shapes = [tuple(one.shape) for one in ([wanted] if isinstance(wanted, torch.Tensor) else wanted)]
     answers = {}
@@ -201,30 +185,22 @@ tensors that lie there already. Where nothing stands, the network could not be w
     )
 
 
-def machine() -> dict:
-    import onnxruntime
-
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    level = "AVX-512" if any("avx512f" in line for line in lines if line.startswith("flags")) else "AVX2"
-    return {"machine": f"{name} ({level})", "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mirrors", type=Path, metavar="MIRRORS")
     parser.add_argument("--jets", type=Path, default=Path("jets.npz"), metavar="FILE.npz", help="what jets.py wrote")
-    parser.add_argument("--compare", type=Path, required=True, help="the program compare_width")
+    parser.add_argument("--compare", type=Path, default=measuring.COMPARE, help="the program compare_width")
     parser.add_argument("--only", nargs="*", default=[], metavar="PART", help="of a name; the results of the others stay")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     entries = tomllib.loads((HERE / "models.toml").read_text())["model"]
     sources = [Source(**entry, mirrors=options.mirrors, jets=options.jets) for entry in entries]
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"models": {}}
+    results = measuring.read(RESULTS, {"models": {}})
+    names = measuring.chosen([source.name for source in sources], options.only)
     is_right = True
     for source in sources:
-        if options.only and not any(part in source.name for part in options.only):
+        if source.name not in names:
             continue
         try:
             found = run(source, options.compare)
@@ -234,11 +210,11 @@ def main() -> int:
             continue
         print(f"{source.name}: {json.dumps(found)}", flush=True)
         is_right &= found["is_right"]
-        results["about"] = machine()
+        results["about"] = measuring.about()
         results["models"][source.name] = found
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        measuring.write(RESULTS, results)
     if RESULTS.exists():
-        PAGE.write_text(page(sources, json.loads(RESULTS.read_text())))
+        PAGE.write_text(page(sources, measuring.read(RESULTS, {})))
     return 0 if is_right else 1
 
 

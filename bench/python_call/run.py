@@ -23,11 +23,10 @@ import numpy as np
 import tensoa
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+import measuring  # noqa: E402
+
 ROUNDS = 101
-
-
-def processor():
-    return next(line for line in open("/proc/cpuinfo") if line.startswith("model name")).split(": ")[1].strip()
 
 
 def nanoseconds(call, calls):
@@ -158,7 +157,7 @@ def main():
     parser.add_argument("--cpp", type=Path, help="the program bench_python_call")
     parser.add_argument("--rows", type=int, nargs="*", default=[1, 16, 1000, 100_000, 1_000_000])
     options = parser.parse_args()
-    print(f"{processor()}, Python {platform.python_version()}, NumPy {np.__version__}")
+    print(f"{measuring.processor()}, Python {platform.python_version()}, NumPy {np.__version__}")
     package, onnx = models(options.folder)
     for rows in options.rows:
         measure(rows, package, onnx, options.cpp)
