@@ -9,8 +9,8 @@
     python bench/compare.py --before compare-cpu.json             the page has a table more: this library then and now
 
 Each part is a program of bench/ that also runs alone (PARTS). A library that is not installed, or does not run here, has an
-empty cell, and its reason stands below. There is no release to compare with yet: --before takes the file of any earlier run.
-Measuring needs torch, onnx, onnxruntime, xgboost and lightgbm; bench/peers/environment.py installs the other libraries.
+empty cell, and its reason stands below. --before takes benchmarks/results/compare-*.json of any earlier commit.
+Measuring needs the packages of python/requirements.txt; bench/peers/environment.py installs the other libraries.
 """
 
 import argparse
@@ -24,7 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
+sys.path.append(str(ROOT / "bench"))
 import environment  # noqa: E402
+import measuring  # noqa: E402
 
 RESULTS, PAGE, PICTURES = ROOT / "benchmarks" / "results", ROOT / "docs" / "compare.md", ROOT / "docs" / "pictures"
 ROWS = "1 16 1000 100000 1000000"
@@ -36,11 +38,12 @@ PARTS = {
     "cpu": {
         "networks": "python bench/peers/run.py --out FILE",
         "onnx": "python bench/peers/networks.py --out FILE",
-        "trees": "python bench/peers/forest.py --rows 1 16 1000 10000 --threads 1 CORES --repeats 5 --out FILE",
-        "trees-many": "python bench/peers/forest.py --models xgboost-100x6 --rows 1000000 --repeats 1 --out FILE",
-        "python": f"python bench/peers/frameworks.py build/bench_packages --rows {ROWS} --json FILE",
+        "trees": "python bench/peers/forest.py --rows 1 16 1000 10000 100000 --threads 1 CORES --repeats 5 --out FILE",
+        "trees-many": "python bench/peers/forest.py --models xgboost-100x6 lightgbm-100x31 --rows 1000000 --threads 1 CORES --repeats 1 "
+        "--out FILE",
+        "python": f"python bench/peers/frameworks.py build/bench_packages --rows {ROWS} --threads 1 CORES --json FILE",
         "service": f"python tests/service/run.py {SERVICE} -- build/tensoa-bench service --repeats 5 --json FILE",
-        "footprint": "python bench/peers/footprint.py build/bench_packages build/networks build/forest_models --json FILE",
+        "footprint": "python bench/peers/footprint.py build/bench_packages build/networks build/peers build/forest_models --json FILE",
     },
     "cuda": {
         "networks": f"build/tensoa-bench forward --device cuda:0 --packages build/bench_packages --rows {ROWS} --repeats 7 --json FILE "
@@ -48,6 +51,7 @@ PARTS = {
         "python": f"python bench/peers/frameworks.py build/bench_packages --device cuda --rows {ROWS} --json FILE",
         "trees": f"python bench/peers/forest_gpu.py {TREES} --features build/forest_models/features.f32 --program build/tensoa-bench "
         f"--rows {ROWS} --json FILE",
+        "footprint": "python bench/peers/footprint.py build/bench_packages --device cuda --json FILE",
     },
 }
 
@@ -60,7 +64,7 @@ TEXTS = {
     ),
     "onnx": (
         "Networks of ONNX files",
-        "Packages made of ONNX files next to ONNX Runtime on the same files, one thread; sizes are rows, or edges.",
+        "Packages made of ONNX files next to ONNX Runtime on the same files; sizes are rows, or edges.",
     ),
     "trees": (
         "Decision trees",
@@ -76,9 +80,11 @@ TEXTS = {
     ),
     "footprint": (
         "Start, memory, size on disk",
-        "From Python, one row: processor time until the first answer, largest resident memory (both less those of a process that imports "
-        "NumPy alone), wheels without NumPy, and the file of the model. "
+        "From Python, one row: processor time until the first answer, largest resident memory of the host (both less those of a process "
+        "that imports NumPy alone), wheels without NumPy, and the file of the model. tl2cgen and lleaves generate code, which is "
+        "the file; SOFIE's code reads it. "
         "torch is the wheel with CUDA, larger than the one for CPUs alone; the wheels of XGBoost and LightGBM need SciPy, which is counted. "
+        "On a GPU the wheels of CUDA that torch needs are counted, for tensoa the CUDA runtime. "
         "Debug information of tensoa is not counted.",
     ),
 }  # fmt: skip
@@ -130,7 +136,8 @@ HEAD = """\
 # Comparison
 
 Written by [bench/compare.py](../bench/compare.py) (`make compare`): one command for all figures of a machine. More models:
-[kinds of models](width.md); what packing costs for each size of an event: [time saved](saved_time.md).
+[kinds of models](width.md); what packing costs for each size of an event: [time saved](saved_time.md). 0.1.0 is the first release:
+from the next one on, `bench/compare.py --before` with the results of the release before it adds a table of then and now.
 
 LOST
 
@@ -144,6 +151,8 @@ LOST
 - ONNX Runtime, SOFIE and the libraries of trees get a row-major array that exists already. *Packed*: columns become rows before the call,
   and the answer becomes columns after it.
 - Answers are compared: of networks with float64 (the differences are in the results), ours of trees are those of XGBoost to the last bit.
+- ONNX Runtime on a GPU was not measured: the machine's wheel has no CUDA provider, the machine has no network, and onnxruntime-gpu
+  1.31.1, the newest one on PyPI, has 256 MB, while at most 64 MiB can be copied to it.
 - An empty cell was not measured. Its reason is below the tables of the machine, unless the library does not run such a model.
 - **Bold**: the fastest of a row. *Bare program*, a part of a call, and *waited once*, several calls before a wait, are shown and not
   compared.
@@ -358,7 +367,8 @@ def draw(name, runs):
 def machine_section(name, result):
     machine = result["machine"]
     text = f"\n## {machine}\n\n{result['cpu']}, {result['cores']} cores, load average {' to '.join(result['load'])}, "
-    text += f"commit {result['commit']}.\n\n"
+    text += f"commit {result['commit']}. "
+    text += f"Versions: {', '.join(map(' '.join, result['versions'].items())) or 'not recorded'}.\n\n"
     text += f"![Microseconds of a row against the rows of a call, {machine}](pictures/{name}.svg)\n"
     for run in result["runs"]:
         heading, words = TEXTS[run["part"].partition("-")[0]]
@@ -441,26 +451,17 @@ def measure(device, folder, parts):
             failed += process.returncode != 77  # what is not installed
             heading, last = TEXTS[part.partition("-")[0]][0], next(filter(None, reversed(said)), "")
             left_out.append(f"{heading}: exit status {process.returncode}, {last}")
-        run = {"rows": []} | (json.loads(file.read_text()) if file.exists() else {})
+        run = {"rows": []} | measuring.read(file, {})
         run |= {"part": part, "load": load, "seconds": round(time.monotonic() - begin)}
         command = without_folders(" ".join(words).replace(f"{folder}/", ""))
         run |= {"command": command, "left_out": [without_folders(reason) for reason in left_out]}
-        file.write_text(json.dumps(significant(run), indent=1) + "\n")
+        measuring.write(file, significant(run))
     return failed
 
 
-def processor():
-    return (
-        next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
-        .split(": ")[1]
-        .strip()
-    )
-
-
 def commit_here():
-    """The last one that changed a program; empty where the tree was copied without its history."""
-    run = ["git", "log", "-1", "--format=%h", "--", "*.cpp", "*.hpp", "*.cu", "*.cuh", "*.py"]
-    return subprocess.run(run, check=False, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    """The last one that changed a program."""
+    return measuring.last_commit("*.cpp", "*.hpp", "*.cu", "*.cuh", "*.py")
 
 
 def describe_machine(device, folder):
@@ -469,8 +470,9 @@ def describe_machine(device, folder):
         import torch
 
         gpu = torch.cuda.get_device_name()
-    about = {"machine": gpu or "CPU", "cpu": processor(), "cores": os.cpu_count(), "commit": commit_here()}
-    (folder / "machine.json").write_text(json.dumps(about, indent=1) + "\n")
+    about = {"machine": gpu or "CPU", "cpu": measuring.processor(), "cores": os.cpu_count(), "commit": commit_here()}
+    about["versions"] = environment.versions()
+    measuring.write(folder / "machine.json", about)
 
 
 def keep(folder):
@@ -482,7 +484,7 @@ def keep(folder):
     loads = sorted({run.pop("load") for run in runs}, key=float)
     result = about | {"commit": commit, "load": [loads[0], loads[-1]], "runs": runs}
     short = about["machine"].removeprefix("NVIDIA ").split()[0].lower()
-    (RESULTS / f"compare-{short}.json").write_text(json.dumps(result, indent=1) + "\n")
+    measuring.write(RESULTS / f"compare-{short}.json", result)
 
 
 def main():
@@ -501,8 +503,6 @@ def main():
     if not options.into:
         if folder:
             keep(folder)
-        environment.set_up()
-        sys.path.append(str(environment.site_packages()))  # matplotlib
         files = read_results()
         for name, file in files.items():
             draw(name, file["runs"])

@@ -16,7 +16,6 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,15 +38,6 @@ using bench::MlpCase;
 using bench::ResultRow;
 
 constexpr int kTurnsOfNetwork = 30;
-
-/// Of the perceptron: fewer where a call takes long.
-constexpr int turns_of(std::size_t n) { return n <= 1000 ? 200 : n <= 100'000 ? 30 : 7; }
-
-/// One thread, and one for each core.
-std::vector<std::size_t> numbers_of_threads() {
-  const std::size_t cores = std::thread::hardware_concurrency();
-  return cores > 1 ? std::vector<std::size_t>{1, cores} : std::vector<std::size_t>{1};
-}
 
 struct Paths {
   std::string onnxruntime;

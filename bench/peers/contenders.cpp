@@ -38,6 +38,11 @@ Contender onnxruntime_packed(const std::string& library, const std::filesystem::
           std::move(answer)};
 }
 
+std::vector<std::size_t> numbers_of_threads() {
+  const std::size_t cores = std::thread::hardware_concurrency();
+  return cores > 1 ? std::vector<std::size_t>{1, cores} : std::vector<std::size_t>{1};
+}
+
 void measure(std::vector<ResultRow>& rows, const char* model, std::size_t n,
              const std::vector<std::vector<Contender>>& threads, const std::vector<double>& truth,
              int turns) {

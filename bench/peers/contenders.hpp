@@ -32,6 +32,12 @@ Contender onnxruntime_packed(const std::string& library, const std::filesystem::
                              const Queue& queue, const Binding& columns,
                              std::function<std::vector<float>()> answer);
 
+/// One thread, and one for each core.
+std::vector<std::size_t> numbers_of_threads();
+
+/// For measure(), of a network over n rows: fewer where a call takes long.
+constexpr int turns_of(std::size_t n) { return n <= 1000 ? 200 : n <= 100'000 ? 30 : 7; }
+
 /// Runs all contenders in turns and adds a row for each; the ratios are over the fastest peer of this run. Times are processor
 /// time of the process, so that other processes do not count; of several threads that call at the same time, for each call.
 /// @param threads the same contenders, over separate memory, for each thread

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A C interface of FastForest (github.com/guitargeek/XGBoost-FastForest), which is what TMVA's RBDT runs since ROOT 6.32.
-// forest.py compiles it with the sources that --fastforest names.
+// forest.py compiles it with its sources.
 
 #include <fastforest.h>
 

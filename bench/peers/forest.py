@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our trees beside XGBoost, LightGBM, ONNX Runtime and a plain traversal on this CPU, calls of one thread or of several.
+"""Our trees next to XGBoost, LightGBM, ONNX Runtime and a plain traversal on this CPU, calls of one thread or of several.
 
-    .venv/bin/python bench/peers/forest.py --out FILE.json [--fastforest FOLDER] [--root FOLDER]
+    .venv/bin/python bench/peers/forest.py --out FILE.json
 
 Trains two models of XGBoost and one of LightGBM on simulated events (once: they lie in build/forest_models), writes
 the trees of XGBoost also as LightGBM text and as ONNX, checks both files against XGBoost, and calls `tensoa-bench
 forest` with the libraries in the wheels of this environment: xgboost-cpu, lightgbm, onnxruntime, onnx.
 
-Further peers take part where they are there, and what is missing is said: code that tl2cgen (with treelite) and lleaves
-generate for the small models (500 trees of depth 8 take them 20 minutes and more), TMVA's RBDT, from a folder with ROOT
-6.32 or newer, and FastForest, from a folder with its sources (github.com/guitargeek/XGBoost-FastForest).
+Further peers take part where environment.py can install them, and the reason of each that is missing is printed: code that tl2cgen
+(with treelite) and lleaves generate for the small models (500 trees of depth 8 take them 20 minutes and more), FastForest, and TMVA's
+RBDT: its source file, compiled with the headers and libraries of ROOT's wheel, which has no TMVA.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import environment
 import lightgbm
 import numpy as np
 import onnx
@@ -231,29 +232,36 @@ def by_lleaves(model: Path, library: Path) -> None:
     subprocess.run(["gcc", "-shared", code, "-o", library, "-lm"], check=True)
 
 
-def compile_fastforest(sources: Path | None, folder: Path) -> list[str]:
-    """The option of `tensoa-bench forest`, or none."""
-    if sources is None:
-        print("left out: FastForest, because --fastforest names no folder with its sources")
-        return []
-    library = folder / "fastforest.so"
-    parts = [sources / "src" / name for name in ("common_details.cpp", "fastforest.cpp", "fastforest_functions.cpp")]
-    flags = ["-std=c++20", "-O3", "-march=native", "-shared", "-fPIC", f"-I{sources / 'include'}", f"-I{sources / 'src'}"]
-    subprocess.run(["g++", *flags, ROOT / "bench/peers/fastforest.cpp", *parts, "-o", library], check=True)
-    return [f"--fastforest={library}"]
+def compiled_sources(peer: str, folder: Path, files: list[Path], flags: list[str]) -> list[str]:
+    """The option of `tensoa-bench forest` for a peer of environment.SOURCES, with bench/peers/PEER.cpp around it."""
+    name = peer.lower()
+    library = folder / f"{name}.so"
+    common = ["-O3", "-march=native", "-shared", "-fPIC"]
+    subprocess.run(["g++", *common, ROOT / f"bench/peers/{name}.cpp", *files, *flags, "-o", library], check=True)
+    return [f"--{name}={library}"]
 
 
-def compile_rbdt(root: Path | None, folder: Path) -> list[str]:
-    """The option of `tensoa-bench forest`, or none."""
-    if root is None or not (root / "include/TMVA/RBDT.hxx").exists():
-        print(f"left out: TMVA's RBDT, because {f'{root} has no' if root else '--root names no ROOT with'} TMVA/RBDT.hxx")
-        return []
-    library = folder / "rbdt.so"
-    headers, libraries = (root / part for part in ("include", "lib"))
-    flags = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", f"-I{headers}"]
-    links = [f"-L{libraries}", "-lTMVA", "-lROOTVecOps", "-lCore", f"-Wl,-rpath,{libraries}"]
-    subprocess.run(["g++", *flags, ROOT / "bench/peers/rbdt.cpp", *links, "-o", library], check=True)
-    return [f"--rbdt={library}"]
+def fastforest(folder: Path) -> list[str]:
+    source = environment.sources("FastForest")
+    parts = [source / "src" / name for name in ("common_details.cpp", "fastforest.cpp", "fastforest_functions.cpp")]
+    return compiled_sources("FastForest", folder, parts, ["-std=c++20", f"-I{source / 'include'}", f"-I{source / 'src'}"])
+
+
+def rbdt(folder: Path) -> list[str]:
+    source, root = environment.sources("RBDT") / "tmva" / "tmva", environment.site_packages() / "ROOT"
+    flags = ["-std=c++17", f"-I{source / 'inc'}", f"-I{root / 'include'}", f"-L{root / 'lib'}", "-lROOTVecOps", "-lCore"]
+    return compiled_sources("RBDT", folder, [source / "src" / "RBDT.cxx"], [*flags, f"-Wl,-rpath,{root / 'lib'}"])
+
+
+def from_sources(folder: Path) -> list[str]:
+    """The options of all that can be compiled."""
+    missing, options = environment.set_up(), []
+    for peer, compile_peer in (("FastForest", fastforest), ("RBDT", rbdt)):
+        if peer in missing:
+            print(f"left out: {peer}, because {missing[peer]}")
+        else:
+            options += compile_peer(folder)
+    return options
 
 
 def features_of(folder: Path, rows: int) -> Path:
@@ -280,8 +288,6 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=[], help="rows of a call (default: that of the program)")
     parser.add_argument("--threads", nargs="+", default=["1"], help="that call at the same time (default: 1)")
     parser.add_argument("--models", nargs="+", default=[*XGBOOST, LIGHTGBM], help="which of them (default: all)")
-    parser.add_argument("--fastforest", type=Path, metavar="FOLDER", help="the sources of FastForest")
-    parser.add_argument("--root", type=Path, metavar="FOLDER", help="of ROOT, with include/ and lib/")
     options = parser.parse_args()
     folder = options.build / "forest_models"
     folder.mkdir(parents=True, exist_ok=True)
@@ -296,8 +302,7 @@ def main() -> None:
         f"--xgboost={wheel_file(xgboost, 'lib/libxgboost.so')}",
         f"--lightgbm={wheel_file(lightgbm, 'lib/lib_lightgbm.so')}",
         f"--onnxruntime={wheel_file(onnxruntime, 'capi/libonnxruntime.so.*')}",
-        *compile_fastforest(options.fastforest, folder),
-        *compile_rbdt(options.root, folder),
+        *from_sources(folder),
     ]
     models = [folder / f"{name}.{'json' if name in XGBOOST else 'txt'}" for name in options.models]
     command = [options.build / "tensoa-bench", "forest", *models, *libraries]

@@ -3,27 +3,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """One network called from Python, by tensoa and by the frameworks: torch eager, TorchScript, torch.compile, ExecuTorch, ONNX Runtime.
 
-    python bench/peers/frameworks.py build/bench_packages [--device cuda] [--rows 1 16 1000] [--json FILE]
+    python bench/peers/frameworks.py build/bench_packages [--device cuda] [--rows 1 16 1000] [--threads 1 2] [--json FILE]
 
 The network is mlp.pt of `make bench-packages`, 3 -> 64 -> 64 -> 2. Data lies in columns [3, rows]. Torch gets the strided tensor
 [rows, 3] over them; ExecuTorch and ONNX Runtime, which take rows only, get packed rows in each call; all answers are copied into
-columns, tensoa writes them there. One thread. On a CPU times are processor time of the process. On a GPU wall time: `total`,
-calls back to back with one wait at the end, and `latency`, a wait after each call. Medians of REPEATS batches, in turns.
+columns, tensoa writes them there. A call has one thread; --threads is the number of threads that call at the same time, each with data
+of its own. On a CPU times are processor time of the process for each call. On a GPU wall time: `total`, calls back to back with one
+wait at the end, and `latency`, a wait after each call. Medians of REPEATS batches, in turns. ExecuTorch's programs stay in the folder.
 A framework that does not run here is named with what it says (`left out: NAME, because …`); one whose answers differ from torch's
 is an error.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
 
 import torch
 
-REPEATS, SHORTEST_S = 15, 0.002
+REPEATS = 15
+SHORTEST_S, SHORTEST_OF_THREADS_S = 0.002, 0.02  # of a batch; longer where each batch starts threads
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -82,13 +86,15 @@ def tensoa_package(_network, folder, device):
     return call
 
 
-def executorch(network, _folder, device):
+def executorch(network, folder, device):
     if device != "cpu":
         raise RuntimeError("its back end for CUDA is not in the wheel")
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
+    from executorch.extension.pybindings.portable_lib import _unsafe_reset_threadpool
     from executorch.runtime import Runtime
 
+    _unsafe_reset_threadpool(1)  # otherwise a call has a thread for each core
     methods = {}
 
     def call(data):
@@ -97,6 +103,7 @@ def executorch(network, _folder, device):
             with torch.inference_mode(False), torch.no_grad():
                 program = torch.export.export(network, (torch.rand(rows, 3),))
                 lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
+            (folder / f"mlp-{rows}.pte").write_bytes(lowered.buffer)
             loaded = Runtime.get().load_program(lowered.buffer)
             methods[rows] = loaded, loaded.load_method("forward")
         data.outputs.copy_(methods[rows][1].execute([data.inputs.contiguous()])[0])
@@ -152,19 +159,33 @@ FRAMEWORKS = {
 }
 
 
-class Clock:
-    def __init__(self, device):
+class Batches:
+    """Calls of one framework by all threads, each with its function and data."""
+
+    def __init__(self, device, calls, data):
+        self.of_threads = list(zip(calls, data, strict=True))
         self.read = time.process_time if device == "cpu" else time.perf_counter
         self.wait = torch.cuda.synchronize if device != "cpu" else lambda: None
 
-    def batch_us(self, call, waits_each, calls):
+    def run(self, call, data, waits_each, count):
+        torch.set_num_threads(1)  # of this thread
+        with torch.inference_mode():
+            for _ in range(count):
+                call(data)
+                if waits_each:
+                    self.wait()
+            self.wait()
+
+    def batch_us(self, waits_each, count):
+        """Microseconds of a call."""
+        first, *others = (threading.Thread(target=self.run, args=(*one, waits_each, count)) for one in self.of_threads)
         begin = self.read()
-        for _ in range(calls):
-            call()
-            if waits_each:
-                self.wait()
-        self.wait()
-        return (self.read() - begin) * 1e6 / calls
+        for thread in others:
+            thread.start()
+        first.run()  # in this thread
+        for thread in others:
+            thread.join()
+        return (self.read() - begin) * 1e6 / count / len(self.of_threads)
 
 
 def require_equal(name, data, call):
@@ -178,31 +199,41 @@ def require_equal(name, data, call):
 
 
 def measure(calls, data, device):
-    """Rows of all frameworks on this data, in turns."""
-    clock = Clock(device)
+    """Rows of all frameworks, in turns; `calls`: by framework the functions of the threads, `data`: that of the threads."""
+    shortest_us = (SHORTEST_S if len(data) == 1 else SHORTEST_OF_THREADS_S) * 1e6
     for stage in ("total",) if device == "cpu" else ("total", "latency"):
         waits = stage == "latency"
-        runs = {name: (lambda call=call: call(data)) for name, call in calls.items()}
+        runs = {name: Batches(device, of_threads, data) for name, of_threads in calls.items()}
         counts = {}
         for name, run in runs.items():
-            clock.batch_us(run, waits, 2)
-            counts[name] = max(1, int(SHORTEST_S * 1e6 / clock.batch_us(run, waits, 3)))
+            run.batch_us(waits, 2)
+            counts[name] = max(1, int(shortest_us / run.batch_us(waits, 3)))
         times = {name: [] for name in runs}
         for turn in range(REPEATS):
             for name in list(runs)[:: 1 if turn % 2 == 0 else -1]:
-                times[name].append(clock.batch_us(runs[name], waits, counts[name]))
+                times[name].append(runs[name].batch_us(waits, counts[name]))
         for name, all_of_them in times.items():
             yield {
                 "model": "mlp",
                 "variant": name,
                 "stage": stage,
                 "device": device,
-                "n": data.columns.shape[1],
-                "threads": 1,
+                "n": data[0].columns.shape[1],
+                "threads": len(data),
                 "median_us": statistics.median(all_of_them),
                 "min_us": min(all_of_them),
                 "max_us": max(all_of_them),
             }
+
+
+def functions(name, network, folder, data, device):
+    """The function of each thread that calls a framework. Raises what the framework raises; exits where the answers differ."""
+    made = [FRAMEWORKS[name](network, folder, device) for _ in data]
+    with torch.inference_mode():
+        for call, of_thread in zip(made, data, strict=True):
+            call(of_thread)
+            require_equal(name, of_thread, call)
+    return made
 
 
 def main():
@@ -210,6 +241,7 @@ def main():
     parser.add_argument("folder", type=Path, help="of the packages")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 16, 1000, 100_000, 1_000_000])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
     device = "cpu" if arguments.device == "cpu" else "cuda:0"
@@ -220,34 +252,20 @@ def main():
                                   torch.nn.Linear(64, 2)).to(device).eval()  # fmt: skip
     network.load_state_dict(script.state_dict())
     rows, left_out = [], set()
-    for n in arguments.rows:
-        data = Data(network, n, device)
+    for n, threads in itertools.product(arguments.rows, arguments.threads):
+        data = [Data(network, n, device) for _ in range(threads)]
         calls = {}
-        for name, make in FRAMEWORKS.items():
-            if name in left_out:
-                continue
+        for name in [one for one in FRAMEWORKS if one not in left_out]:
             try:
-                calls[name] = make(network, arguments.folder, device)
-                with torch.inference_mode():
-                    calls[name](data)
+                calls[name] = functions(name, network, arguments.folder, data, device)
             except Exception as error:  # of whatever a framework throws
-                calls.pop(name, None)
                 left_out.add(name)
                 print(f"left out: {name}, because {type(error).__name__}: {str(error).strip().splitlines()[0]}", flush=True)
-                continue
-            with torch.inference_mode():
-                require_equal(name, data, calls[name])
-        with torch.inference_mode():
-            rows += measure(calls, data, device)
+        rows += measure(calls, data, device)
         for row in rows[-len(calls) :]:
-            print(f"{row['n']:9} {row['stage']:8} {row['variant']:28} {row['median_us']:10.1f} us", flush=True)
+            print(f"{n:9} {threads:3} threads {row['stage']:8} {row['variant']:28} {row['median_us']:10.1f} us", flush=True)
     if arguments.json:
-        result = {
-            "bench": "frameworks",
-            "command": " ".join(["python", *sys.argv]),
-            "versions": {"torch": torch.__version__},
-            "rows": rows,
-        }
+        result = {"bench": "frameworks", "command": " ".join(["python", *sys.argv]), "rows": rows}
         arguments.json.write_text(json.dumps(result, indent=1) + "\n")
 
 

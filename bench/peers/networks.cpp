@@ -1,17 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Packages made of ONNX files against ONNX Runtime on these files, on one thread of the CPU: what networks.py calls.
+// Packages made of ONNX files against ONNX Runtime on these files, calls of one thread and of all: what networks.py calls.
 //     compare_networks describe FOLDER                                           FOLDER/NAME.json: the columns of each network
 //     compare_networks run ONNXRUNTIME_LIBRARY FOLDER RESULT.json [INPUT...]     FOLDER/NAME.onnx and FOLDER/NAME.pt2
 
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/result_file.hpp"
@@ -31,7 +33,8 @@ using bench::GraphCase;
 using bench::MlpCase;
 using bench::ResultRow;
 
-constexpr int kTurns = 100;
+// Of the rows of a call: ONNX Runtime has memory for each layer of all rows.
+constexpr std::size_t kMostBytes = 100'000'000;
 constexpr int kTurnsOfGraphs = 30;
 constexpr bench::GraphModel kNetwork = bench::kGraphModels[0];
 
@@ -61,7 +64,7 @@ struct JetParticles {
 template <template <template <class> class> class In, template <template <class> class> class Out>
 class RowCase {
  public:
-  explicit RowCase(std::size_t n) : in_(n, Device::cpu()), out_(n, Device::cpu()) {
+  RowCase(std::size_t n, const Queue& queue) : in_(n, queue.device()), out_(n, queue.device()) {
     events::Random random(n);
     auto* const numbers = reinterpret_cast<float*>(in_.data());
     for (std::size_t i = 0; i < in_.bytes() / sizeof(float); ++i)
@@ -82,57 +85,62 @@ class RowCase {
   PortableCollection<Out> out_;
 };
 
-/// Compares the package of a network with ONNX Runtime, whose answers are the reference for errors.
+/// Compares packages of networks with ONNX Runtime, whose answers are the reference for errors.
 class Comparison {
  public:
   Comparison(std::string onnxruntime, std::filesystem::path folder)
       : onnxruntime_(std::move(onnxruntime)), folder_(std::move(folder)) {}
 
-  template <class Case>
-  void add(const char* name, std::size_t n, Case& work, int turns) {
+  /// Calls of one thread and of all, each with a Case of its own. @param arguments of its constructor, in front of the queue
+  template <class Case, class... Arguments>
+  void add(const char* name, std::size_t n, int turns, const Arguments&... arguments) {
     const Model<> model(folder_ / (std::string(name) + ".pt2"));
-    const RowMajor tensors(work.metadata().binding());
-    const Contender peer =
-        onnxruntime(onnxruntime_, folder_ / (std::string(name) + ".onnx"), tensors);
-    peer.run();
-    const std::vector<float> truth = peer.answer();
-    const Contender ours{"tensoa",
-                         [&, plan = model.plan(work.metadata())]() mutable {
-                           work.rebind(plan);
-                           model.forward(queue_, plan);
-                         },
-                         [&work] { return RowMajor(work.metadata().binding()).answer(); },
-                         /*is_peer=*/false};
-    measure(rows_, name, n, {{peer, ours}}, {truth.begin(), truth.end()}, turns);
+    for (const std::size_t threads : numbers_of_threads()) {
+      std::deque<Queue> queues;
+      std::deque<Case> works;
+      std::deque<RowMajor> tensors;
+      std::vector<std::vector<Contender>> contenders(threads);
+      for (std::vector<Contender>& of_thread : contenders) {
+        const Queue& queue = queues.emplace_back(Device::cpu());
+        Case& work = works.emplace_back(arguments..., queue);
+        const RowMajor& packed = tensors.emplace_back(work.metadata().binding());
+        of_thread = {onnxruntime(onnxruntime_, folder_ / (std::string(name) + ".onnx"), packed),
+                     {"tensoa",
+                      [&work, &model, &queue, plan = model.plan(work.metadata())]() mutable {
+                        work.rebind(plan);
+                        model.forward(queue, plan);
+                      },
+                      [&work] { return RowMajor(work.metadata().binding()).answer(); },
+                      /*is_peer=*/false}};
+      }
+      contenders[0][0].run();
+      const std::vector<float> truth = contenders[0][0].answer();
+      measure(rows_, name, n, contenders, {truth.begin(), truth.end()}, turns);
+    }
   }
 
   const std::vector<ResultRow>& rows() const { return rows_; }
-  const Queue& queue() const { return queue_; }
 
  private:
   std::string onnxruntime_;
   std::filesystem::path folder_;
-  Queue queue_{Device::cpu()};
   std::vector<ResultRow> rows_;
 };
 
-/// Calls `f(name, case)` for each network over rows.
+/// Calls `f.operator()<Case>(name)` for each network over rows.
 template <class F>
-void with_row_networks(std::size_t n, const Queue& queue, F f) {
-  MlpCase mlp(n, queue);
-  f("mlp_3x64x64x2", mlp);
-  RowCase<Candidate, Score> wide(n);
-  f("mlp_15x64x64x1", wide);
-  RowCase<Jet, JetClasses> jets(n);
-  f("jet_tagger_16x64x32x32x5", jets);
-  RowCase<JetParticles, JetClasses> sets(n);
-  f("deep_sets_16x4", sets);
+void for_each_row_network(F f) {
+  f.template operator()<MlpCase>("mlp_3x64x64x2");
+  f.template operator()<RowCase<Candidate, Score>>("mlp_15x64x64x1");
+  f.template operator()<RowCase<Jet, JetClasses>>("jet_tagger_16x64x32x32x5");
+  f.template operator()<RowCase<JetParticles, JetClasses>>("deep_sets_16x4");
 }
 
 void describe_all(const std::filesystem::path& folder) {
   const Queue queue(Device::cpu());
-  with_row_networks(1, queue, [&](const char* name, auto& work) {
-    write_file((folder / (std::string(name) + ".json")).string(), describe(work.metadata()));
+  for_each_row_network([&]<class Case>(const char* name) {
+    write_file((folder / (std::string(name) + ".json")).string(),
+               describe(Case(1, queue).metadata()));
   });
   const PortableCollection<track::Hit> hits(1, queue.device());
   const PortableCollection<track::Edge> edges(1, queue.device());
@@ -140,20 +148,33 @@ void describe_all(const std::filesystem::path& folder) {
   write_file((folder / (std::string(kNetwork.name) + ".json")).string(), describe(work.metadata()));
 }
 
+template <class Case>
+std::size_t bytes_of_inputs(std::size_t n) {
+  const Queue queue(Device::cpu());
+  Case row(1, queue);
+  return n * static_cast<std::size_t>(row.metadata().binding().inputs[0].tensor.bytes());
+}
+
 std::vector<ResultRow> run(const char* library, const char* folder,
                            const std::vector<std::string>& inputs) {
   package::register_engines();
   Comparison comparison(library, folder);
-  for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000}) {
-    with_row_networks(n, comparison.queue(),
-                      [&](const char* name, auto& work) { comparison.add(name, n, work, kTurns); });
+  for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000, 100'000, 1'000'000}) {
+    for_each_row_network([&]<class Case>(const char* name) {
+      if (bytes_of_inputs<Case>(n) <= kMostBytes) {
+        comparison.add<Case>(name, n, turns_of(n), n);
+      } else {
+        fmt::print("left out: {} with {} rows, because they have more than {} MB\n", name, n,
+                   kMostBytes / 1'000'000);
+      }
+    });
   }
   track::GraphBuilder builder;
   for (const track::EventSource& source : track::find_events(inputs)) {
     track::Event event = source.read();
     const PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
-    GraphCase work(kNetwork, event.hits, edges, comparison.queue());
-    comparison.add(kNetwork.name, edges.size(), work, kTurnsOfGraphs);
+    comparison.add<GraphCase>(kNetwork.name, edges.size(), kTurnsOfGraphs, kNetwork, event.hits,
+                              edges);
   }
   return comparison.rows();
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packages made of ONNX files beside ONNX Runtime on the same files, on one thread of this CPU.
+"""Packages made of ONNX files next to ONNX Runtime on the same files on this CPU, calls of one thread and of all.
 
     .venv/bin/python bench/peers/networks.py --out FILE.json [INPUT...]
 
@@ -19,12 +19,14 @@ import sys
 import warnings
 from pathlib import Path
 
-import onnxruntime
 import torch
 from torch import nn
 from write_models import export, our_network, write_network
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+import measuring  # noqa: E402
+
 EVENTS = ("generate:1:77:50", "generate:1:77:475")
 INPUTS = ["features"]
 
@@ -91,7 +93,7 @@ def main() -> None:
         model, binding, package = (folder / f"{name}.{kind}" for kind in ("onnx", "json", "pt2"))
         export_package = [sys.executable, "-m", "tensoa.export", model, "--binding", binding, "--out", package]
         subprocess.run(export_package, check=True, env=environment)
-    library = next(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*"))
+    library = measuring.onnxruntime_library()
     sys.exit(subprocess.run([program, "run", library, folder, options.out, *options.inputs], check=False).returncode)
 
 

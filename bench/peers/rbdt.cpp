@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A C interface of TMVA::Experimental::RBDT of ROOT 6.32 or newer. forest.py compiles it against the ROOT that --root names.
+// A C interface of TMVA::Experimental::RBDT of ROOT 6.32 or newer. forest.py compiles it with RBDT.cxx.
 
 #include <ROOT/RVec.hxx>
 #include <TMVA/RBDT.hxx>

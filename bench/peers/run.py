@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our packages beside ONNX Runtime and SOFIE on this CPU, calls of one thread and of all, with the same weights.
+"""Our packages next to ONNX Runtime and SOFIE on this CPU, calls of one thread and of all, with the same weights.
 
     make bench-packages && .venv/bin/python bench/peers/run.py --out FILE.json [INPUT...]
 
 INPUT: events for the graph network, as `tensoa graph` takes them (default: two generated ones of 2 000 and 60 000
-edges). The peers come from PyPI (environment.py); what is made of them lies in build/peers. Nothing of it is committed.
+edges). ONNX Runtime is the one of the environment that runs this, SOFIE comes from PyPI (environment.py); what is made of them lies in
+build/peers. Nothing of it is committed.
 
 How they are run: ONNX Runtime by its C API, values kept; SOFIE's code for each number of rows, compiled for this processor,
 with OpenBLAS; one thread a call. Both get row-major tensors that lie there already, ONNX Runtime also with packing; our
@@ -25,6 +26,9 @@ import environment
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "bench"))
+import measuring  # noqa: E402
+
 EVENTS = ("generate:1:77:50", "generate:1:77:475")
 
 
@@ -38,7 +42,7 @@ def compile_sofie(out):
     """SOFIE's code of the perceptron, one function for each number of rows, as a library."""
     blas = environment.site_packages() / "scipy_openblas32" / "lib"
     subprocess.run([environment.PYTHON, HERE / "write_sofie.py", out], check=True)
-    flags = "-O3 -march=native -mprefer-vector-width=512 -ffp-contract=fast -std=c++17 -shared -fPIC".split()
+    flags = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=fast", "-std=c++17", "-shared", "-fPIC"]
     libraries = [f"-L{blas}", "-lscipy_openblas", f"-Wl,-rpath,{blas}"]
     subprocess.run(["g++", *flags, out / "sofie.cpp", "-o", out / "sofie.so", *libraries], check=True, cwd=out)
 
@@ -62,13 +66,13 @@ def main():
     if not (packages / "mlp-cpu-fused.pt2").exists():
         parser.error(f"{packages} has no packages; `make bench-packages` writes them")
     out.mkdir(exist_ok=True)
-    if missing := environment.set_up().keys() & {"ONNX Runtime", "SOFIE"}:
-        sys.exit(f"run.py: {', '.join(sorted(missing))} cannot be installed into {environment.FOLDER}")
+    if reason := environment.set_up().get("SOFIE"):
+        sys.exit(f"run.py: SOFIE cannot be installed into {environment.FOLDER}: {reason}")
     write_models(packages, out)
     compile_sofie(out)
     extract_program(packages / "mlp-cpu-fused.pt2", out / "mlp.so")
     subprocess.run(["cmake", "--build", options.build, "--target", "compare_peers"], check=True)
-    runtime = next(environment.site_packages().glob("onnxruntime/capi/libonnxruntime.so.*"))
+    runtime = measuring.onnxruntime_library()
     program = options.build / "bench" / "peers" / "compare_peers"
     one_thread = environment.behind_ours()
     if "avx512f" in Path("/proc/cpuinfo").read_text():  # OpenBLAS takes its kernels for AVX2 on some of AMD's processors

@@ -22,7 +22,8 @@ def results(rows, left_out=(), commit="abc"):
     common = {"model": "mlp", "stage": "total", "device": "cpu", "threads": 1}
     made = [common | {"variant": variant, "n": n, "median_us": time} for variant, n, time in rows]
     run = {"part": "networks", "command": "run", "rows": made, "left_out": list(left_out)}
-    return {"machine": "CPU", "cpu": "a CPU", "cores": 2, "commit": commit, "load": ["1.0", "2.0"], "runs": [run]}
+    about = {"machine": "CPU", "cpu": "a CPU", "cores": 2, "commit": commit, "versions": {"onnxruntime": "1.32.0"}}
+    return about | {"load": ["1.0", "2.0"], "runs": [run]}
 
 
 def cells(text, first):
@@ -95,6 +96,11 @@ def test_reasons_of_empty_cells_stand_below(compare):
         {"compare-cpu": results([("aot_fused", 1, 2.0), ("sofie", 1, 4.0)], ["RBDT, because there is no ROOT"])}
     )
     assert "### What was not measured, CPU\n\n- RBDT, because there is no ROOT\n" in text
+
+
+def test_versions_of_the_libraries_stand_with_the_machine(compare):
+    text = compare.page({"compare-cpu": results([("aot_fused", 1, 2.0), ("sofie", 1, 4.0)])})
+    assert "commit abc. Versions: onnxruntime 1.32.0.\n" in text
 
 
 def test_an_earlier_run_stands_next_to_this_one_slowest_first(compare):
