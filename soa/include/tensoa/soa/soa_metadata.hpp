@@ -215,7 +215,7 @@ SoAMetadata<Layout> bind(Name&& name, const Record<Layout>& first, const More&..
 /// The same for all columns of a view, in declaration order: `bind("x", hits.const_view())`.
 template <std::convertible_to<std::string_view> Name, class Columns,
           template <template <class> class> class Layout, bool kConst>
-SoAMetadata<Layout> bind(Name&& name, const BasicView<Columns, Layout, kConst>& view) {
+SoAMetadata<Layout> bind(Name&& name, BasicView<Columns, Layout, kConst> view) {
   SoAMetadata<Layout> block(view.size());
   std::apply([&](const auto&... columns) { block.append_block(name, Record<Layout>{columns}...); },
              column_records(view));
