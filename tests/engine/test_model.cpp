@@ -80,7 +80,7 @@ TEST_F(ModelTest, ForwardWithoutAQueueRunsWhereTheColumnsAre) {
   const Model<> model(file_.path());
   const auto call = [&](std::size_t input_rows, std::size_t output_rows) {
     return model.forward(bind("x0", slice(points_.const_view(), 0, input_rows)),
-                         bind("score", slice(scores_.view(), 0, output_rows)));
+                         bind("score", slice(scores_.view(), 0, output_rows).records().score()));
   };
   EXPECT_EQ(call(10, 10), (CopyReport{.bytes_in = 1, .bytes_out = 2}));
   ASSERT_EQ(FakeEngines::get().calls.size(), 1U);
@@ -96,7 +96,9 @@ TEST_F(ModelTest, ForwardWithoutAQueueRefusesColumnsOfTwoDevices) {
   const Model<> model(file_.path());
   const View<Scores> elsewhere{scores_.view().columns(), 10, 10, Device::cuda(0)};
   EXPECT_THAT(
-      [&] { model.forward(bind("x0", points_.const_view()), bind("score", elsewhere)); },
+      [&] {
+        model.forward(bind("x0", points_.const_view()), bind("score", elsewhere.records().score()));
+      },
       ThrowsMessage<BindingError>(HasSubstr(
           "block \"score\" lies on cuda:0, block \"x0\" on cpu; all blocks of a call lie on one")));
   EXPECT_TRUE(FakeEngines::get().calls.empty());

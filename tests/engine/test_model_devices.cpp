@@ -130,7 +130,7 @@ TEST_F(ModelDevices, ForwardWithoutAQueueReturnsWhenTheOutputsAreWritten) {
   std::atomic<bool> is_done = false;
   std::jthread call([&] {
     model_.forward(bind("x", event.points.view().records().x()),
-                   bind("score", event.scores.view()));
+                   bind("score", event.scores.view().records().score()));
     is_done = true;
   });
   EXPECT_FALSE(is_done);
@@ -141,7 +141,7 @@ TEST_F(ModelDevices, ForwardWithoutAQueueReturnsWhenTheOutputsAreWritten) {
 
   DeviceDouble::lose(kSecond.index);
   EXPECT_THROW(model_.forward(bind("x", event.points.view().records().x()),
-                              bind("score", event.scores.view())),
+                              bind("score", event.scores.view().records().score())),
                DeviceLostError);
 }
 
