@@ -183,7 +183,7 @@ RUNTIMES = {
         ("lleaves", "trees", lleaves, "xgboost-100x6.lleaves.o", "lleaves llvmlite"),
     ),
     "cuda": (
-        ("tensoa", "network", tensoa_on_gpu, "mlp-cuda-fused.pt2", "tensoa nvidia-cuda-runtime"),
+        ("tensoa", "network", tensoa_on_gpu, "mlp-cuda-fused.pt2", "tensoa nvidia-cuda-runtime*"),
         ("torchscript", "network", torchscript_on_gpu, "mlp.pt", f"{TORCH} triton nvidia-*"),
         ("torch.compile", "network", torch_compile_on_gpu, "mlp.pt", f"{TORCH} triton nvidia-*"),
     ),
