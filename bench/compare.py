@@ -68,7 +68,8 @@ TEXTS = {
     ),
     "trees": (
         "Decision trees",
-        "`NAME-TREESxDEPTH`; of LightGBM TREES of 31 leaves. 28 columns, two thirds of the rows with missing values. "
+        "`NAME-TREESxDEPTH`; of LightGBM TREES of 31 leaves. 28 columns, two thirds of the rows with missing values, for which "
+        "FastForest and RBDT have no direction: their answers of these rows are other ones. "
         "XGBoost on a GPU is in [another table](trees.md#speed-compared-with-other-libraries).",
     ),
     "python": ("Called from Python", "The perceptron; tensoa too is called from Python. Data lies in columns."),
