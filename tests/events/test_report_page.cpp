@@ -59,7 +59,7 @@ TEST(Summary, IsAnObject) {
   EXPECT_EQ(parse_summary(R"({"events": 2})")["events"], 2);
   for (const char* text : {"", "[]", "7", "{", "{\"a\": nan}"}) {
     EXPECT_THAT([&] { parse_summary(text); },
-                ThrowsMessage<ConfigError>(HasSubstr("the summary is no JSON object")))
+                ThrowsMessage<ConfigError>(HasSubstr("the summary is not a JSON object")))
         << text;
   }
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "facts.hpp"
 #include "reference.hpp"
 #include "small_ensemble.hpp"
 #include "tensoa/core/error.hpp"
@@ -101,6 +102,31 @@ TEST(Ensemble, NumbersThatAreNotPossibleAreRefused) {
         e.base.clear();
       },
       "number of outputs is 0");
+}
+
+TEST(Facts, SayWhatTheEnsembleTests) {
+  using testing::Pair;
+  EXPECT_THAT(
+      facts_of(small_ensemble()),
+      ElementsAre(
+          Pair("trained by", "by hand"), Pair("objective", "binary"),
+          Pair("classes", "background, signal"), Pair("answers", "sigmoid"),
+          Pair("features", "3, 3 of them in tests"), Pair("trees", "2"), Pair("leaves", "5"),
+          Pair("deepest", "2"),
+          Pair("missing values", "NaN, at some nodes 0 too: left or right, as each node says"),
+          Pair("thresholds of a column", "1 at most"), Pair("thresholds by column", "pt 1, eta 1"),
+          Pair("columns of categories", "station \"µ\"")));
+}
+
+TEST(Facts, OfAnEnsembleWithoutTestsAreOnlyWhatItHas) {
+  Ensemble ensemble;
+  ensemble.base = {1};
+  ensemble.columns = 4;
+  EXPECT_THAT(facts_of(ensemble),
+              testing::AllOf(testing::Contains(testing::Pair("answers", "margins")),
+                             testing::Contains(testing::Pair("features", "4, 0 of them in tests")),
+                             testing::Not(testing::Contains(testing::Key("missing values"))),
+                             testing::Not(testing::Contains(testing::Key("classes")))));
 }
 
 // A million trees that all said to have all nodes would take hours where trees could share them.

@@ -241,6 +241,53 @@ TEST_P(ForestOn, AppliesTheLink) {
   }
 }
 
+TEST(Forest, LinksHaveTheirLimitsAtTheEnds) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  struct Case {
+    Link link;
+    double margin, expected;
+  };
+  constexpr Case kCases[] = {
+      {Link::kSigmoid, 1'000, 1},
+      {Link::kSigmoid, -1'000, 0},
+      {Link::kExp, 1'000, kInfinity},
+      {Link::kExp, -1'000, 0},
+      {Link::kTanh, 1'000, 1},
+      {Link::kTanh, -1'000, -1},
+      {Link::kSoftplus, 1'000, 1'000},
+      {Link::kSoftplus, -1'000, 0},
+      {Link::kStep, 0, 0},
+      {Link::kStep, 5e-324, 1},
+      {Link::kProbit, 0, -kInfinity},
+      {Link::kProbit, 1, kInfinity},
+      {Link::kProbit, -5e-324, kNan},
+      {Link::kProbit, 1.5, kNan},
+      {Link::kProbit, 0.5, 0},
+      {Link::kProbit, 1e-300, -37.0470962993612},
+      {Link::kSignedSquare, -1e200, -kInfinity},
+  };
+  Ensemble ensemble;  // without trees: the margin is the base
+  ensemble.sums = Precision::kFloat64;
+  for (const Case& each : kCases) {
+    ensemble.link = each.link;
+    ensemble.base = {each.margin};
+    double answer[] = {7, 7};
+    const AnswerColumn column{reinterpret_cast<std::byte*>(answer), 1, DType::kF64};
+    const Forest forest(ensemble, {});
+    forest.run(Queue(Device::cpu()), {}, {&column, 1}, 0);
+    EXPECT_EQ(answer[0], 7);
+    forest.run(Queue(Device::cpu()), {}, {&column, 1}, 1);
+    EXPECT_EQ(answer[1], 7);
+    if (std::isfinite(each.expected)) {
+      EXPECT_NEAR(answer[0], each.expected, 1e-13) << name_of(each.link) << ' ' << each.margin;
+    } else {
+      EXPECT_TRUE(std::isnan(each.expected) ? std::isnan(answer[0]) : answer[0] == each.expected)
+          << name_of(each.link) << ' ' << each.margin << ": " << answer[0];
+    }
+  }
+}
+
 TEST_P(ForestOn, SoftmaxGoesOverTheOutputsOfARow) {
   RandomEnsemble random(10);
   Ensemble ensemble = wide_ensemble(random);

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -39,6 +40,7 @@ template <template <class> class F>
 struct Answers {
   F<float> unused, margin;
   F<double> precise;
+  F<std::int32_t> whole;
 };
 
 class TreeFiles : public testing::Test {
@@ -160,6 +162,9 @@ TEST_F(TreeFiles, WrongBindingsAreRefusedBeforeACall) {
   EXPECT_THAT(
       [&] { trees.plan(metadata(out.unused(), out.margin())); },
       ThrowsMessage<BindingError>(HasSubstr("gives 1 outputs a row, got 2 output columns")));
+  EXPECT_THAT([&] { trees.plan(metadata(out.whole())); },
+              ThrowsMessage<BindingError>(
+                  HasSubstr("is of int32, expected float32 or float64 for answers")));
   const auto in = features.const_view().records();
   SoAMetadata<Features> inputs(rows.rows);
   inputs.append_block("numbers", in.a(), in.b());

@@ -188,6 +188,38 @@ TEST(Xgboost, BaseScoreIsReadInAllItsForms) {
                  "base is not a finite number");
 }
 
+TEST(Xgboost, NumbersOfUbjsonMayBeOfAnyKind) {
+  const json model = json::parse(changed("xgboost_binary.json", [](json& whole) {
+    whole["learner"]["learner_model_param"]["base_score"] = 0.25;
+    whole["learner"]["learner_model_param"]["num_feature"] = 7;
+    for (json& tree : whole.at(json::json_pointer(kTrees))) {
+      for (json& value : tree["split_conditions"]) value = std::round(value.get<double>());
+      tree["split_conditions"][0] = 1;
+      for (json& value : tree["default_left"]) value = value != 0;
+    }
+  }));
+  std::string bytes;
+  json::to_ubjson(model, bytes);
+  const Ensemble read_bytes = read_xgboost_ubjson(bytes, "");
+  EXPECT_EQ(read_bytes.base.at(0), -std::log(1.0F / 0.25F - 1.0F));
+  EXPECT_EQ(read_bytes.nodes.at(0).threshold, 1);
+  EXPECT_EQ(to_bytes(read_bytes), to_bytes(read(model.dump())));
+}
+
+TEST(Xgboost, TreesOfRoundsAreCounted) {
+  const auto with_trees = [](const char* in_round) {
+    return changed("xgboost_before_2.json", [&](json& model) {
+      json& trees = model["learner"]["gradient_booster"]["model"];
+      trees.erase("iteration_indptr");
+      trees["gbtree_model_param"]["num_parallel_tree"] = in_round;
+    });
+  };
+  EXPECT_EQ(read(with_trees("4"), {.rounds = 1}).trees.size(), 4U);
+  EXPECT_THAT(read(with_trees("4"), {.rounds = 1}).notes, testing::IsEmpty());
+  expect_refused(with_trees("3"), "it has 8 trees, expected a multiple of 3, those of a round");
+  expect_refused(with_trees("-1"), "\"num_parallel_tree\" is -1");
+}
+
 TEST(Xgboost, CutOffAnywhereIsAnError) {
   const std::string text = tree_file("xgboost_one_leaf.json");
   for (std::size_t size = 0; size < text.size(); ++size) {
