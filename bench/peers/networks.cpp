@@ -91,7 +91,7 @@ class Comparison {
   Comparison(std::string onnxruntime, std::filesystem::path folder)
       : onnxruntime_(std::move(onnxruntime)), folder_(std::move(folder)) {}
 
-  /// Calls of one thread and of all, each with a Case of its own. @param arguments of its constructor, in front of the queue
+  /// Calls of one thread and of all, each with a separate Case. @param arguments of its constructor, in front of the queue
   template <class Case, class... Arguments>
   void add(const char* name, std::size_t n, int turns, const Arguments&... arguments) {
     const Model<> model(folder_ / (std::string(name) + ".pt2"));
