@@ -342,7 +342,7 @@ TEST(FromDLPack, RefusesMissingAndMisalignedData) {
   expect_refused<InputError>([](Foreign& f) { f.tensor.dl_tensor.data = nullptr; },
                              "got no data for float32[2, 3] on cpu");
   expect_refused<InputError>([](Foreign& f) { f.tensor.dl_tensor.byte_offset = 2; },
-                             "no multiple of 4 bytes");
+                             "not a multiple of 4 bytes");
 }
 
 TEST(FromDLPack, RefusesOtherDevices) {

@@ -178,9 +178,10 @@ TEST(ViewOf, RefusesOtherShapesAndTypes) {
   expect_refused([](Tensors& t) { t.all[1].size_of_dim[0] = 2; }, "field x: got float32[2]");
   expect_refused([](Tensors& t) { t.all[0].size_of_dim[1] = 3; }, "field u: got float32[3, 3]");
   expect_refused([](Tensors& t) { t.all[1].rank = 0; }, "field x: got float32[]");
-  expect_refused([](Tensors& t) { t.all[3] = floats(t.x, {3}, {1}); },
-                 "field field: got float32[3] on cpu with strides (1), expected one element, or as "
-                 "many as there are rows with stride 0");
+  expect_refused(
+      [](Tensors& t) { t.all[3] = floats(t.x, {3}, {1}); },
+      "field field: got float32[3] on cpu with strides (1), expected one element, or one for each "
+      "row with stride 0");
   expect_refused([](Tensors& t) { t.all[1].dtype = DType::kF64; },
                  "field x: got float64[3] on cpu with strides (1), expected float32");
   expect_refused([](Tensors& t) { t.all[1].device = Device::cuda(1); },
