@@ -147,8 +147,8 @@ LOST
 - Microseconds of a call. On a CPU: processor time of all threads of the process for each call; other
   processes of the machine do not count, but they share its caches. On a GPU: wall time of calls enqueued one after another, with one
   wait at the end, divided by their number; with *a wait after each call*, until the answer of each is there.
-- All libraries of a table run in turns, in both orders; a number is the median. Only nvForest runs after tensoa, in a process of its own.
-- *Threads*: so many threads call at the same time, each with data of its own. A call itself has one thread.
+- All libraries of a table run in turns, in both orders; a number is the median. Only nvForest runs after tensoa, in a separate process.
+- *Threads*: this number of threads call at the same time, each with its own data. A call itself has one thread.
 - ONNX Runtime, SOFIE and the libraries of trees get a row-major array that exists already. *Packed*: columns become rows before the call,
   and the answer becomes columns after it.
 - Answers are compared: of networks with float64 (the differences are in the results), ours of trees are those of XGBoost to the last bit.

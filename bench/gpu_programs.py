@@ -193,7 +193,7 @@ def calls_of(name, reads_all, rules):
     collections = sorted({one.collection for one in binding.inputs})
 
     def call(count):
-        """Instead of what is right, the error of torch where it refuses as many rows."""
+        """Instead of what is right, the error of torch where it refuses this number of rows."""
         rows = {collection: count * (4 if i else 1) for i, collection in enumerate(collections)}
         planes, tensors = data(binding, rows, count)
         try:

@@ -5,7 +5,7 @@
     python bench/width.py [--device cpu|cuda] [--no-peers] [--most SECONDS] [--jobs N] [--compare PROGRAM] [PART OF A NAME...]
     python bench/width.py --before TREE [--device cpu|cuda] [--jobs N] [--compare PROGRAM] [PART OF A NAME...]
 
-The models are those of python/tests/wide_models.py. Each is exported by a process of its own, whose CPU seconds count with
+The models are those of python/tests/wide_models.py. Each is exported by a separate process, whose CPU seconds count with
 those of all that it starts (compilers); the error is the largest difference from the module in float64, relative to the
 largest number, as the exporter measures it (on a GPU: from the module in float32, as `tensoa check` measures it there, where
 TENSOA_PROGRAM is the program). Then the package, the just-in-time program, a package by TorchInductor alone, TorchScript and,

@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Words that are never the plain one.
-words='roads?|mends?|mended|whoever|whomever|he who|make-believe|told|somebody|nobody|troubles?|comes? twice|that which|anew|in place of|of our own|believes?|hears? of|not beyond|no more than'
+words='roads?|mends?|mended|whoever|whomever|he who|make-believe|told|somebody|nobody|troubles?|comes? twice|that which|anew|in place of|of our own|believes?|hears? of|not beyond|no more than|beside|of its own|as many|so many|there is none|at once|asks (for|of)'
 
 status=0
 finding() {

@@ -30,7 +30,7 @@ try() {
   fi
 }
 
-outside() { # COMPILER STANDARD; `try` asks for its end, so that no line of it stops by itself
+outside() { # COMPILER STANDARD; `try` reads its exit status, so that no line of it stops by itself
   local component at
   for component in tensoa files; do
     at=$folder/$(basename "$1")-$2-$component

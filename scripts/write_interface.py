@@ -28,7 +28,7 @@ def one_line(text):
 
 
 def text_of(element, tag):
-    """The text below the first `tag` of an element; "" where there is none."""
+    """The text below the first `tag` of an element; "" without one."""
     found = element.find(tag)
     return "" if found is None else one_line("".join(found.itertext()))
 

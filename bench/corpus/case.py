@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run as a program, in the folder of a case: what a model file gives and takes, beside the runtime that the model was made for.
+"""Run as a program, in the folder of a case: what a model file returns and accepts, compared with the runtime that the model was made for.
 
     python case.py CASE.json    {"model": FILE, "own": FILE, "format": …, "words": […], "outputs": […], "below": {…}, "said": […],
                                  "splitting": …, "inductor": FILE}
 
-Both get the same numbers: of trees values on their thresholds, one ulp beside them, NaN and infinities, else normal ones. Each
+Both get the same numbers: of trees values on their thresholds, one ulp from them, NaN and infinities, else normal ones. Each
 is called from Python by one thread on arrays that it reads without a copy, columns for tensoa, rows for the others, in turns.
 Prints JSON. Without a "model" it only loads the file in its own runtime.
 """
@@ -90,7 +90,7 @@ def _as_tensor(array: np.ndarray, sizes: list[int | None] | None) -> np.ndarray:
 
 
 def answers_of(call: Callable[[dict], list[np.ndarray]], given: Given, runtime: Runtime, words: list[str]) -> list[np.ndarray]:
-    """A runtime that takes a fixed number of rows gets the rows in calls of so many."""
+    """A runtime with a fixed number of rows gets the rows in calls of that number."""
     rows, sizes = len(given.blocks[0]), sizes_of(words)
     fixed = fixed_rows(runtime, sizes)
     if fixed in (0, rows):

@@ -10,9 +10,9 @@ FILES: a folder of git repositories, OWNER+NAME for github.com/OWNER/NAME, and o
 wheel is looked at, and what a user types for it; nothing of it is in this repository. The code of the authors runs here: pickles,
 TorchScript, and modules, which the factories of modules/ make.
 
-Each case is one command, `tensoa compile`, once, within 120 s of the processor. The file that it writes is then run beside the runtime that
+Each case is one command, `tensoa compile`, once, within 120 s of the processor. The file that it writes is then compared with the runtime that
 the model was made for (case.py): the answers for 1 and 37 rows, and the time of a call at 1, 16 and 1 000. --inductor: also
-beside a package of the same command with --no-fuse, which is TorchInductor's. What fails at the first try has failed.
+and with a package of the same command with --no-fuse, which is TorchInductor's. What fails at the first try has failed.
 
 LWTNN itself, of a work tree of github.com/lwtnn/lwtnn, Eigen and boost, as TENSOA_LWTNN:
     g++ -std=c++17 -O2 -I LWTNN/include -I /usr/include/eigen3 bench/corpus/lwtnn_reference.cpp LWTNN/src/[A-Z]*.cxx \

@@ -3,7 +3,7 @@
 """The runtimes that published models were made for: what they answer, and the fastest call of each.
 
 A runtime takes an array for each argument, in the shapes of the model, and gives an array for each result. The functions that load
-one take the file, the names of the outputs that are asked for (none: all), and of conifer what goes left of a threshold.
+one take the file, the names of the requested outputs (none: all), and of conifer what goes left of a threshold.
 """
 
 import importlib.util

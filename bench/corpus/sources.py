@@ -30,7 +30,7 @@ class Case:
     repository: str = ""
     commit: str = ""
     package: str = ""  # NAME==VERSION, instead of a repository
-    beside: list[str] = field(default_factory=list)  # files that it needs in its folder
+    needs: list[str] = field(default_factory=list)  # files that it needs in its folder
     module: str = ""  # FILE.py:FACTORY of bench/corpus/modules, which makes the module of the published code
     weights: str = "published"  # or "seeded": the authors published code alone
     columns: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Case:
         target = folder / self.argument if Path(self.path).name == "saved_model.pb" else folder
         base = Path(self.path).parent
         written = {target / Path(self.path).name: content}
-        for name in self.beside:
+        for name in self.needs:
             inside = Path(name).relative_to(base) if Path(name).is_relative_to(base) else Path(Path(name).name)
             written[target / inside] = self._content(files, name)
         for path, bytes_of in written.items():

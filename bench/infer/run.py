@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""`tensoa infer` beside reading the same file and doing nothing, and beside ONNX Runtime in Python, on one thread.
+"""`tensoa infer` compared with reading the same file and doing nothing, and with ONNX Runtime in Python, on one thread.
 
     .venv/bin/python bench/infer/run.py --out FILE.json [--rows N] [--folder FOLDER] [--repeats N] [--compression NAME]
 
@@ -12,7 +12,7 @@ Writes N rows of 15 float32 columns as Parquet, a network 15 -> 64 -> 64 -> 1 as
 - onnxruntime: pyarrow batches, put together row by row, run by ONNX Runtime, answers to Parquet.
 
 Each run is a process; its seconds are processor time from when all is imported (infer: of the whole process), with the wall
-time beside it. Medians. `flops_per_row` and `bytes_per_row` are counted from the network and the file.
+time next to it. Medians. `flops_per_row` and `bytes_per_row` are counted from the network and the file.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a runtime costs before its first answer: start, memory and size on disk, each in a Python process of its own.
+"""What a runtime costs before its first answer: start, memory and size on disk, each in a separate Python process.
 
     python bench/peers/footprint.py FOLDER... [--device cuda] --json FILE
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Our trees beside NVIDIA's nvForest on one GPU: calls on rows that lie there, each waited for.
+"""Our trees and NVIDIA's nvForest on one GPU: calls on rows that lie there, each waited for.
 
     python bench/peers/forest_gpu.py MODEL... --features FILE [--program build/tensoa-bench] [--rows N...] [--repeats N] [--json FILE]
 

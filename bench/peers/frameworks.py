@@ -7,8 +7,8 @@
 
 The network is mlp.pt of `make bench-packages`, 3 -> 64 -> 64 -> 2. Data lies in columns [3, rows]. Torch gets the strided tensor
 [rows, 3] over them; ExecuTorch and ONNX Runtime, which take rows only, get packed rows in each call; all answers are copied into
-columns, tensoa writes them there. A call has one thread; --threads is the number of threads that call at the same time, each with data
-of its own. On a CPU times are processor time of the process for each call. On a GPU wall time: `total`, calls back to back with one
+columns, tensoa writes them there. A call has one thread; --threads is the number of threads that call at the same time, each with its own
+data. On a CPU times are processor time of the process for each call. On a GPU wall time: `total`, calls back to back with one
 wait at the end, and `latency`, a wait after each call. Medians of REPEATS batches, in turns. ExecuTorch's programs stay in the folder.
 A framework that does not run here is named with what it says (`left out: NAME, because …`); one whose answers differ from torch's
 is an error.

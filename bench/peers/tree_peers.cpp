@@ -208,7 +208,7 @@ GpuTreePeer xgboost_on_gpu(const path& file, const path& model, std::size_t colu
 
 std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const path& model,
                                  const forest::Ensemble& ensemble, std::span<const float> matrix) {
-  const auto beside = [&model](const char* extension) {
+  const auto with_extension = [&model](const char* extension) {
     return path(model).replace_extension(extension);
   };
   using Make = TreePeer (*)(const path&, const path&, std::size_t);
@@ -217,17 +217,17 @@ std::vector<TreePeer> tree_peers(const TreeLibraries& libraries, const path& mod
        {libraries.lightgbm, ".txt", lightgbm},
        {libraries.onnxruntime, ".onnx", onnxruntime},
        {libraries.fastforest, ".dump", fastforest},
-       {beside(".tl2cgen.so"), ".tl2cgen.so", tl2cgen}}};
+       {with_extension(".tl2cgen.so"), ".tl2cgen.so", tl2cgen}}};
   std::vector<TreePeer> peers = plain_traversal(ensemble);
   for (const auto& [library, extension, make] : kinds) {
-    const path file = beside(extension);
+    const path file = with_extension(extension);
     if (!library.empty() && exists(file)) peers.push_back(make(library, file, ensemble.columns));
   }
-  const path text = beside(".rbdt");
+  const path text = with_extension(".rbdt");
   if (!libraries.rbdt.empty() && exists(text)) {
     peers.push_back(rbdt(libraries.rbdt, text, ensemble.columns, ensemble.base[0]));
   }
-  const path code = beside(".lleaves.so");
+  const path code = with_extension(".lleaves.so");
   if (exists(code)) peers.push_back(lleaves(code, ensemble.columns, matrix));
   return peers;
 }

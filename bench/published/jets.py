@@ -7,7 +7,7 @@
     python bench/published/jets.py SOURCES OUT.npz [JETS]
 
 SOURCES: src/lundnet of LundNet, whose JetTree makes the declusterings. Pythia 8 at 14 TeV with its default tune, no detector;
-the hardest jet of an event by Cambridge/Aachen with R = 1, pT > 500 GeV and |y| < 2.5. A program of its own: fastjet crashes
+the hardest jet of an event by Cambridge/Aachen with R = 1, pT > 500 GeV and |y| < 2.5. A separate program: fastjet crashes
 in a process that has loaded pyarrow.
 """
 

@@ -3,7 +3,7 @@
 """Networks that others have published, with their weights, on columns: what they read, and what their authors say they give.
 
 The authors' modules run as they are, but for what counts rows in the data (the largest number of an index, bincount): a
-program on columns has as many rows as its columns, so that number is taken from a block.
+program on columns has the number of rows of its columns, so that number is taken from a block.
 """
 
 import ast
@@ -406,7 +406,7 @@ class LundNet:
         return [self.model(DglGraph(edge_index, jet[:, 0], len(jets)), rows).softmax(1)[:, 1:].numpy()]
 
     def compared(self, answers: list[np.ndarray]) -> list[dict]:
-        """Area under the curve and accuracy; difference in standard deviations of so many jets."""
+        """Area under the curve and accuracy; difference in standard deviations for this number of jets."""
         score, is_w = answers[0][:, 0], self.is_w
         order = np.argsort(np.argsort(score))
         w, qcd = int(is_w.sum()), int((~is_w).sum())

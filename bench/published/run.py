@@ -14,7 +14,7 @@ and the packages named above. Published models without numbers of their authors:
 
 Each network is exported, as a package and just in time, and run by the program compare_width on columns with the data that
 its authors' numbers are of. Its answers are compared with those of the authors' code in PyTorch, of the same data, and with
-the numbers. One thread calls them with 1, 16 and all crystals, jets or molecules, beside TorchScript, ONNX Runtime
+the numbers. One thread calls them with 1, 16 and all crystals, jets or molecules, compared with TorchScript, ONNX Runtime
 and the authors' module in PyTorch.
 
 benchmarks/results/published.json has what was found, of each network the last run; docs/published.md is written from it. Exit
@@ -65,7 +65,7 @@ Written by `bench/published/run.py`, which says how, from [what it measured](../
 Networks that others have trained and published, with weights and numbers of theirs
 ([which files](../bench/published/models.toml)). Each runs in C++ on columns, as a [package](ahead_of_time.md) and
 [just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data could not be had: its jets are made here
-with Pythia 8 ([how](../bench/published/jets.py)), so its numbers can agree within the spread of so many jets at best.
+with Pythia 8 ([how](../bench/published/jets.py)), so its numbers can agree within the statistical spread at best.
 Of ADMET-AI the numbers of the first 100 drugs are compared. Models that others have published without numbers: [published models](corpus.md).
 """
 NETWORK = """

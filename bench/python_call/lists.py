@@ -7,7 +7,7 @@
 
 Two networks: "each", a multilayer perceptron of each constituent; "set", self-attention among the constituents of a jet, then
 a perceptron. Both give one number for each constituent, in the lists of the jets. Padding is what the documentation of Awkward
-Array shows: pad_none, fill_none, to_numpy, a mask for the attention; all jets at once, and 1 000 at a time. One thread each.
+Array shows: pad_none, fill_none, to_numpy, a mask for the attention; all jets together, and 1 000 at a time. One thread each.
 Median of 7 rounds, interleaved.
 """
 
@@ -104,11 +104,11 @@ def main():
         model, session = write(name, module, options.folder)
         calls = {
             "tensoa.Model": lambda: model(jets),
-            "padding, ONNX Runtime, all at once": lambda: padded(session, jets, len(jets)),
+            "padding, ONNX Runtime, all together": lambda: padded(session, jets, len(jets)),
             f"padding, ONNX Runtime, {PART} jets at a time": lambda: padded(session, jets, PART),
         }
         if name == "set" and options.jets > 20_000:  # its attention would be 1.4 GB
-            del calls["padding, ONNX Runtime, all at once"]
+            del calls["padding, ONNX Runtime, all together"]
         answers, *others = [call() for call in calls.values()]
         for other in others:
             difference = float(np.max(np.abs(ak.flatten(answers.score) - ak.flatten(other))))

@@ -5,7 +5,7 @@
 
     PYTHONPATH=python .venv/bin/python bench/python_call/run.py [--folder FOLDER] [--cpp build/bench/bench_python_call]
 
-Columns in and out are arrays of NumPy in a dict, each with memory of its own; ONNX Runtime gets one array [rows, 15], and writes a
+Columns in and out are arrays of NumPy in a dict, each with its own memory; ONNX Runtime gets one array [rows, 15], and writes a
 new one, or, bound, into the caller's (io_binding). One thread. Median of 101 rounds, interleaved; the C++ program before and after.
 """
 

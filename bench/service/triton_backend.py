@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tensoa authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requests a second of the back-end tensoa, beside Triton's python back-end with ONNX Runtime, for one network.
+"""Requests a second of the back-end tensoa, and of Triton's python back-end with ONNX Runtime, for one network.
 
     PYTHONPATH=python .venv/bin/python bench/service/make_mlp.py build/mlp
     .venv-service/bin/python bench/service/triton_backend.py --package build/mlp/mlp.pt2 --onnx build/mlp/mlp.onnx \

@@ -25,7 +25,7 @@ namespace {
 using Call = std::function<void(std::exception_ptr)>;
 using Clock = std::chrono::steady_clock;
 
-// A question holds a lock of the driver that launches need, for some 1 us. After a round no question is asked for this long
+// A question holds a lock of the driver that launches need, for some 1 us. After a round follows a pause of this length
 // for each event that was not reached, so that questions take a fifth of the time at most.
 constexpr std::chrono::microseconds kPause{4};
 

@@ -43,10 +43,10 @@ class Bottleneck(nn.Module):
             convolution(width, 4 * width, 1),
         )
         is_same = before == 4 * width and stride == 1
-        self.beside = nn.Identity() if is_same else convolution(before, 4 * width, 1, stride)
+        self.shortcut = nn.Identity() if is_same else convolution(before, 4 * width, 1, stride)
 
     def forward(self, x):
-        return torch.relu(self.path(x) + self.beside(x))
+        return torch.relu(self.path(x) + self.shortcut(x))
 
 
 class ResNet50(nn.Module):

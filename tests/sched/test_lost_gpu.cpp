@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel that crashes on one of two GPUs in mid-run. A program of its own: CUDA then fails on both for the rest of the process,
+// A kernel that crashes on one of two GPUs in mid-run. A separate program: CUDA then fails on both for the rest of the process,
 // and so the CPU does the events that they had, and those that follow.
 
 #include <gtest/gtest.h>

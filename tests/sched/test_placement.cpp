@@ -251,7 +251,7 @@ TEST(Placement, MeasuresADeviceWithoutTheEventsThatWaitThereForTheirTurn) {
     for (std::size_t left = kRoom; left > 0; --left) {
       placement.end(1, Seconds(static_cast<double>(left)));  // one a second
     }
-    for (std::size_t event = 0; event < kRoom; ++event) placement.give_back(1);  // all at once
+    for (std::size_t event = 0; event < kRoom; ++event) placement.give_back(1);  // all together
   }
   EXPECT_TRUE(is_cpu_next(placement));
   end_event(placement, 0, Seconds(0.49 * kRoom));

@@ -36,7 +36,7 @@ constexpr auto kCall = kSlower * 3us;
 constexpr auto kQuery = 1us;             ///< questions are not asked slower
 constexpr auto kPart = kSlower * 262us;  ///< on the GPU, which does two at a time
 constexpr int kCallsOfPart = 18;
-// Not slower, since there are as many: the first use of a GPU, and what an event in flight needs there.
+// Not slower, since their number is the same: the first use of a GPU, and what an event in flight needs there.
 constexpr auto kContext = 165ms;
 constexpr auto kPlace = 7ms;
 

@@ -79,7 +79,7 @@ TEST_F(WaitSuspendedOnTheDouble, AsManyEventsAreUnderWayAsSaidEachWithASlotOfIts
       EXPECT_TRUE(slots.insert(slot).second) << "slot " << slot << " is another event's";
       EXPECT_LT(slot, kInFlight);
     }
-    // None goes on before as many wait as may.
+    // None goes on before the most that may wait do.
     if (++under_way == kInFlight) DeviceDouble::let_go(0);
     wait_suspended(queue);
     const std::lock_guard lock(mutex);

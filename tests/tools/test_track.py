@@ -349,21 +349,21 @@ def test_package_finds_the_tracks_of_the_torchscript_file(tmp_path, our_model):
     assert run["copies"] == {"bytes_in": 0, "bytes_out": 0}
 
 
-def test_rules_beside_the_model_are_its_candidate_edges(tmp_path, out, our_model):
+def test_rules_copy_the_model_are_its_candidate_edges(tmp_path, out, our_model):
     rules = ROOT / "models" / "interaction_network.graph.json"
     alone = track(out, "generate:2:3:100", "--model", our_model, "--device", "cpu")
     assert alone["graph_rules"] is None
     asked = track(out, "generate:2:3:100", "--model", our_model, "--device", "cpu", "--graph", rules)
     assert asked["graph_rules"] == str(rules)
     model = shutil.copy(our_model, tmp_path / "mine.pt")
-    beside = shutil.copy(rules, tmp_path / "mine.graph.json")
+    copy = shutil.copy(rules, tmp_path / "mine.graph.json")
     found = track(out, "generate:2:3:100", "--model", model, "--device", "cpu")
-    assert found["graph_rules"] == str(beside)
+    assert found["graph_rules"] == str(copy)
     figures = ("edges", "true_edges", "tracks", "edge_auc", "track_efficiency")
     assert [found[key] for key in figures] == [asked[key] for key in figures]
     assert found["track_efficiency"] > alone["track_efficiency"]
     says = succeed("track", "generate:1:3:100", "--model", model, "--device", "cpu").stdout
-    assert f"candidate edges by {beside}" in says
+    assert f"candidate edges by {copy}" in says
 
 
 def test_rules_that_are_none_are_refused(tmp_path, model):

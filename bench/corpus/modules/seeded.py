@@ -27,7 +27,7 @@ def deep_set() -> torch.nn.Module:
 
 
 class LogProbability(torch.nn.Module):
-    """What a flow is asked for."""
+    """The request to a flow."""
 
     def __init__(self, flow: torch.nn.Module) -> None:
         super().__init__()

@@ -72,9 +72,9 @@ def awkward(to, rows=400):
     step = 2.0 ** (to.integer - to.width)
     whole = RANDOM.integers(-(2 ** (to.width + 1)), 2 ** (to.width + 1), rows).astype(np.float64)
     values = np.concatenate([whole, whole + 0.5, whole + RANDOM.random(rows), [0, -0.0, 0.25, -0.25]]) * step
-    beside = np.concatenate([np.nextafter(np.float32(values), np.float32(end)) for end in (-np.inf, np.inf)])
+    neighbours = np.concatenate([np.nextafter(np.float32(values), np.float32(end)) for end in (-np.inf, np.inf)])
     large = RANDOM.normal(size=40) * 2.0 ** RANDOM.integers(-30, 60, 40)
-    return np.concatenate([values, beside, large]).astype(np.float32)
+    return np.concatenate([values, neighbours, large]).astype(np.float32)
 
 
 def test_floats_become_fixed_point_numbers():
@@ -439,7 +439,7 @@ def test_files_of_qkeras_in_the_form_of_keras_3(tmp_path):
         load_module(path)
 
 
-def test_an_architecture_of_qkeras_with_its_weights_beside_it(tmp_path):
+def test_an_architecture_of_qkeras_with_its_weights_neighbours_it(tmp_path):
     h5py = pytest.importorskip("h5py")
     network = small_qkeras()
     network.save(tmp_path)

@@ -154,13 +154,13 @@ def test_sequential_network(activation, tmp_path):
         np.testing.assert_allclose(got, expected, atol=1e-6)  # weights are float32
 
 
-def test_sequential_network_that_has_nodes_beside_is_sequential(tmp_path):
+def test_sequential_network_that_has_nodes_among_others_is_sequential(tmp_path):
     """As LWTNN reads it: the list of outputs says what it is."""
     text = sequential("abc", [dense(3, 2, "tanh")], 2)
     nodes = [{"type": "feed_forward", "sources": [1], "layer_index": 0}, {"type": "input", "sources": [0], "size": 3}]
     x = torch.tensor(draw(20, 3)).float()
-    alone, beside = (import_lwtnn(save(given, tmp_path))(x) for given in (text, {**text, "nodes": nodes}))
-    assert torch.equal(alone, beside) and beside.std() > 0
+    alone, among_others = (import_lwtnn(save(given, tmp_path))(x) for given in (text, {**text, "nodes": nodes}))
+    assert torch.equal(alone, among_others) and among_others.std() > 0
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "simplernn"])

@@ -60,7 +60,7 @@ std::vector<T> column(const TableChunk& table, std::size_t index) {
 }
 
 // The file NAME + suffix next to a hits file, packed like it or not, where there is one.
-std::optional<fs::path> beside(const fs::path& hits, std::string_view suffix) {
+std::optional<fs::path> with_suffix(const fs::path& hits, std::string_view suffix) {
   const std::string stem =
       (hits.parent_path() / detail::event_name(hits)).string() + std::string(suffix);
   const bool packed = ends_with(hits, ".gz");
@@ -163,11 +163,11 @@ Event read_trackml(const fs::path& path, std::string_view text) {
     hits.track_id[i] = -1;
   }
   detail::require_unique_ids(path.string(), hits);
-  if (const auto truth = beside(path, "-truth")) {
+  if (const auto truth = with_suffix(path, "-truth")) {
     read_truth(*truth, hits);
     event.has_truth = true;
   }
-  if (const auto particles = beside(path, "-particles"))
+  if (const auto particles = with_suffix(path, "-particles"))
     event.particles = read_particles(*particles);
   return event;
 }

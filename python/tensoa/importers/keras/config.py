@@ -44,10 +44,10 @@ def joined(path: str, target: str) -> None:
     except ImportError as error:
         raise InputError(f"{path}: needs the package h5py, which is not here; pip install h5py") from error
     stem = path.removesuffix(".json")
-    beside = [f"{stem}{ending}" for ending in ("_weights.h5", ".weights.h5", ".h5")]
-    weights = next((name for name in beside if Path(name).is_file()), None)
+    files = [f"{stem}{ending}" for ending in ("_weights.h5", ".weights.h5", ".h5")]
+    weights = next((name for name in files if Path(name).is_file()), None)
     if weights is None:
-        names = ", ".join(Path(name).name for name in beside)
+        names = ", ".join(Path(name).name for name in files)
         raise InputError(f"{path}: holds layers of Keras, expected their weights next to it, in one of {names}")
     try:
         with h5py.File(weights, "r") as source, h5py.File(target, "w") as file:

@@ -77,7 +77,7 @@ def _edges_of(ensemble: Ensemble, nodes: np.ndarray, random: np.random.Generator
     dtype, is_set = ensemble.features, nodes["test"] >= Test.IN_SET
     with np.errstate(over="ignore"):
         thresholds: np.ndarray = np.unique(nodes["threshold"][~is_set].astype(dtype))
-        beside = [np.nextafter(thresholds, dtype(end)) for end in (-np.inf, np.inf)]
+        neighbours = [np.nextafter(thresholds, dtype(end)) for end in (-np.inf, np.inf)]
     least = np.finfo(dtype).smallest_subnormal
     special: np.ndarray = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, least, -least, 1e-40, -1e-40, 1e-35, -1e-35], dtype)
     if is_set.any():
@@ -85,7 +85,7 @@ def _edges_of(ensemble: Ensemble, nodes: np.ndarray, random: np.random.Generator
         words = max(int(one["words"]) for one in sets)
         members = random.integers(0, 64 * words + 2, MOST_MEMBERS) if 64 * words > MOST_MEMBERS else np.arange(64 * words + 2)
         return np.concatenate([members, [-1, -0.5, 1.5, 10**6, 2**30], thresholds, special[:5]]).astype(dtype)
-    return np.concatenate([thresholds, *beside, special, random.normal(size=40).astype(dtype)])
+    return np.concatenate([thresholds, *neighbours, special, random.normal(size=40).astype(dtype)])
 
 
 def check(imported: Imported) -> int:

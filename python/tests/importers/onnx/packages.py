@@ -55,11 +55,11 @@ def compare(path, inputs, outputs, tmp_path, rows):
     lines, package = [], tmp_path / "package.pt2"
     module = import_onnx(path, [block.name for block in columns.outputs])
     export(module, columns, package, Options(report=lines.append))
-    beside(package, path, inputs, outputs, tmp_path, rows)
+    agree(package, path, inputs, outputs, tmp_path, rows)
     return lines
 
 
-def beside(package, path, inputs, outputs, tmp_path, rows, tolerance=2e-5):
+def agree(package, path, inputs, outputs, tmp_path, rows, tolerance=2e-5):
     """Compares the fused program of a package with ONNX Runtime. `rows` of each collection."""
     columns = binding.parse({"schema": 1, "match": "auto", "inputs": inputs, "outputs": outputs})
     level = next(level for level in ("x86-64-v4", "x86-64-v3") if cpu_flags().issuperset(CPU_FLAGS[level]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from onnx import helper
-from packages import FLOAT, INT64, beside, compare, of_nodes, of_torch
+from packages import FLOAT, INT64, agree, compare, of_nodes, of_torch
 from torch import nn
 
 from bindings import GRAPH, block
@@ -46,7 +46,7 @@ def test_command_fuses_a_dense_network(tmp_path, capsys):
     assert run(lambda: main(arguments)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == agreement("ONNX Runtime") and "fused into 1 kernel:" in lines
-    beside(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
+    agree(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
 
 
 class InteractionNetwork(nn.Module):
@@ -123,7 +123,7 @@ def test_a_slice_to_the_end_of_the_rows_and_sizes_of_minus_one_leave_them_free(e
     path = of_nodes(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [-1, 3])}, {"y": (FLOAT, [-1, 3])}, arrays)
     inputs, outputs = [named_block("x", "abc")], [named_block("y", "def")]
     export(import_onnx(path), bind(inputs, outputs), tmp_path / "m.pt2")
-    beside(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
+    agree(tmp_path / "m.pt2", path, inputs, outputs, tmp_path, {0: 100})
 
 
 def test_model_that_differs_from_onnx_runtime_is_refused(tmp_path):

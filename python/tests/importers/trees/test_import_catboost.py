@@ -87,9 +87,9 @@ def walked(model, row):
 def edges(model, random):
     """Rows of borders, the numbers next to them, NaN, infinities, zeros, denormal and random numbers."""
     borders = np.array([split["border"] for tree in model.get("oblivious_trees", []) for split in tree["splits"]], np.float32)
-    beside = [np.nextafter(borders, np.float32(end)) for end in (-np.inf, np.inf)]
+    neighbours = [np.nextafter(borders, np.float32(end)) for end in (-np.inf, np.inf)]
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40], np.float32)
-    return random.choice(np.concatenate([borders, *beside, special, random.normal(size=20).astype(np.float32)]), (200, COLUMNS))
+    return random.choice(np.concatenate([borders, *neighbours, special, random.normal(size=20).astype(np.float32)]), (200, COLUMNS))
 
 
 @pytest.mark.parametrize("seed", range(4))
