@@ -89,7 +89,9 @@ def edges(model, random):
     borders = np.array([split["border"] for tree in model.get("oblivious_trees", []) for split in tree["splits"]], np.float32)
     neighbours = [np.nextafter(borders, np.float32(end)) for end in (-np.inf, np.inf)]
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40], np.float32)
-    return random.choice(np.concatenate([borders, *neighbours, special, random.normal(size=20).astype(np.float32)]), (200, COLUMNS))
+    return random.choice(
+        np.concatenate([borders, *neighbours, special, random.normal(size=20).astype(np.float32)]), (200, COLUMNS)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
