@@ -464,15 +464,18 @@ TEST_F(OwnTensors, OfOffsetsThatAreNotThoseOfTheGroupsAreRefused) {
   }
 }
 
-TEST_F(ModelTest, TryForwardReturnsErrorsAsValues) {
+TEST_F(ModelTest, ErrorsOfACallAreValuesByResultOf) {
   const Model<> model(file_.path());
   const Plan plan = model.plan(metadata());
+  const auto run = [&] {
+    return Result<CopyReport>::of([&] { return model.forward(queue_, plan); });
+  };
   FakeEngines::get().runs_to_fail = 1;
-  const Result<CopyReport> failed = model.try_forward(queue_, plan);
+  const Result<CopyReport> failed = run();
   EXPECT_FALSE(failed);
   EXPECT_STREQ(failed.message(), "the fake engine failed on demand");
   EXPECT_THROW(static_cast<void>(failed.value()), EngineError);
-  const Result<CopyReport> succeeded = model.try_forward(queue_, plan);
+  const Result<CopyReport> succeeded = run();
   ASSERT_TRUE(succeeded);
   EXPECT_EQ(succeeded->bytes_out, 2U);
 }

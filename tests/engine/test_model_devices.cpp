@@ -363,7 +363,8 @@ TEST_F(ModelDevices, ALostDeviceIsATypedErrorAndTheOthersGoOn) {
   model_.forward(lost, first);
   DeviceDouble::lose(0);
   EXPECT_THROW(model_.forward(lost, first), DeviceLostError);
-  const Result<CopyReport> result = model_.try_forward(lost, first);
+  const Result<CopyReport> result =
+      Result<CopyReport>::of([&] { return model_.forward(lost, first); });
   EXPECT_FALSE(result);
   EXPECT_THAT(result.message(), HasSubstr("cuda:0 is lost"));
   EXPECT_THROW(Model<>(file_.path()).deploy(kFirst), DeviceLostError);

@@ -667,11 +667,11 @@ TEST_P(JitEngine, AModelThatFailedRunsAgain) {
   SoAMetadata<Answers> outputs(8);
   outputs.append_block("out", to.m());
   const Plan plan = model.plan(ModelMetadata(inputs, outputs));
-  EXPECT_FALSE(model.try_forward(*queue_, plan));
+  EXPECT_THROW(model.forward(*queue_, plan), EngineError);
   in = upload<Points>(8, [](auto view) { std::fill_n(view.x.data(), 8, -1.F); });
   Plan again = plan;
   again.rebind(in.const_view(), out.view());
-  EXPECT_TRUE(model.try_forward(*queue_, again));
+  model.forward(*queue_, again);
   EXPECT_EQ(download(out).const_view().m[7], -1.F);
 }
 
@@ -754,8 +754,8 @@ TEST(JitEngineLoad, OfAFileThatIsNoTorchScriptIsALoadErrorOfOneLine) {
   for (const auto& [name, what] :
        {std::pair<std::string, std::string>{"truncated",
                                             "is not a TorchScript file that this libtorch can load "
-                                            "(expected one written by torch.jit.save): it is no "
-                                            "archive: cut off, or a file of"},
+                                            "(expected one written by torch.jit.save): it is not "
+                                            "an archive: cut off, or a file of"},
         {"empty", "is empty"},
         {"text", "is text and not a model"}}) {
     EXPECT_THAT(

@@ -225,8 +225,7 @@ D alpaka_device(Device device) {
   return there;
 }
 
-/// A point in the work of an alpaka queue, for a queue of tensoa's to wait for:
-/// `queue.wait_for(accel::event_of(event))`.
+/// A point in the work of an alpaka queue, for a queue of tensoa's to wait for: `queue.wait_for(accel::event_of(event))`.
 /// The other way about, an alpaka queue waits for tensoa's: `QueueTraits<Q>::get(alpaka_queue).wait_for(Event(queue))`.
 /// @param event recorded; of a CPU queue: complete
 /// @throws ConfigError for an event of the CPU that is not complete (that queue is NonBlocking); DeviceError
@@ -237,8 +236,8 @@ Event event_of(const AlpakaEvent& event) {
     if (!::alpaka::isComplete(event)) {
       throw ConfigError(
           "event_of: got an event of the CPU that is not complete, so it is of a NonBlocking "
-          "queue; "
-          "expected one of a Blocking queue, or one that was waited for (alpaka::wait(event))");
+          "queue; expected one of a Blocking queue, or one that was waited for "
+          "(alpaka::wait(event))");
     }
     return Event(Queue(Device::cpu()));
   } else {

@@ -11,7 +11,6 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
-#include "tensoa/core/result.hpp"
 #include "tensoa/engine/any_model.hpp"
 #include "tensoa/engine/engine.hpp"
 #include "tensoa/engine/loader.hpp"
@@ -28,19 +27,17 @@ namespace tensoa {
 ///     model.to(queue);
 ///     model.forward(metadata);
 ///
-/// A cheap handle: copies share the loaded engines, one for each device, and differ only in their
-/// queue. The file is read on a device when the first call there needs it (or by `deploy`, to pay
-/// for that earlier).
+/// A cheap handle: copies share the loaded engines, one for each device, and differ only in their queue. The file is read
+/// on a device when the first call there needs it, or earlier by `deploy`.
 ///
-/// *Lifetime*: the columns must outlive the work that `forward` enqueued; the model need not. The last
-/// copy of the handle takes the engines with it, and waits for the GPUs on which it was loaded, since
-/// what is enqueued there may read the weights.
-/// *Stream order*: everything runs on the given queue, nothing waits for it; on the CPU the answer
-/// is there at return. With TENSOA_VERIFY_CONST=1 in the environment every call waits, and is an
-/// EngineError where the model changed an input (docs/troubleshooting.md).
-/// *Threads*: const members may be called from any number of threads, each with its own metadata or
-/// plan. The first call on a device loads, others on that device wait for that load only. When it
-/// fails, all who waited get its error, and the next call tries again.
+/// *Lifetime*: the columns must outlive the work that `forward` enqueued; the model need not. The last copy of the handle
+/// takes the engines with it, and waits for the GPUs on which it was loaded, since enqueued work may read the weights.
+/// *Stream order*: everything runs on the given queue, nothing waits for it; on the CPU the answer is there at return. With
+/// TENSOA_VERIFY_CONST=1 in the environment every call waits, and is an EngineError where the model changed an input
+/// (docs/troubleshooting.md).
+/// *Threads*: const members may be called from any number of threads, each with its own metadata or plan. The first call
+/// on a device loads, others on that device wait for that load only. When it fails, all of them get its error, and the
+/// next call tries again.
 template <CompilationType kCompilation = CompilationType::kAny>
 class Model {
  public:
@@ -62,39 +59,36 @@ class Model {
     queue_ = std::move(on);
   }
 
-  /// Loads the model on `device` unless it is there already. @return its signature @throws
-  /// LoadError, DeviceError
+  /// Loads the model on `device` unless it is there already. @return its signature @throws LoadError, DeviceError
   const Signature& deploy(Device device) const { return model_.deploy(device); }
 
-  /// Replaces the weights: from now on all handles of this model run what is in another file, which must be of
-  /// the same kind, with the arguments and results of this one: names, dtypes, sizes, described columns. Loads it
-  /// on each device where the model is loaded, then swaps all; until then, and where this fails, calls use the old.
+  /// Replaces the weights: from now on all handles of this model run what is in another file, which must be of the
+  /// same kind, with the arguments and results of this one: names, dtypes, sizes, described columns. Loads it on each
+  /// device where the model is loaded, then swaps all; until then, and where this fails, calls use the old.
   ///
   ///     model.reload("model_of_today.pt2");
   ///
-  /// Calls do not stop: those in flight end with the weights that they began with, the next ones use the new.
-  /// Plans stay, and go on with the new weights. Both files are in memory for a while. Memory of a call on a queue
-  /// is allocated again: call warm_up() again, so that no event pays for it, and to capture CUDA graphs again.
-  /// @throws LoadError that names what differs, for a file of another kind, and for a server's model; what
-  /// loading throws
-  /// *Stream order*: waits for the calls that are in progress on other threads to return, then, freeing the old
-  /// weights, for the devices.
+  /// Calls do not stop: those in flight end with the weights that they began with, the next ones use the new. Plans
+  /// stay, and go on with the new weights. Both files are in memory for a while. Memory of a call on a queue is
+  /// allocated again: call warm_up() again, so that no event pays for it, and to capture CUDA graphs again.
+  /// @throws LoadError that names what differs, for another kind of file, and for a server's model; what loading throws
+  /// *Stream order*: waits for calls in progress on other threads, then, freeing the old weights, for the devices.
   /// *Threads*: safe, next to calls of any kind; not from the completion of a call.
   void reload(const ModelLocation& location) const { model_.reload(location); }
 
-  /// For callers who record calls of this model in a CUDA graph (cudaStreamBeginCapture): what a recorded call uses. It
-  /// lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as they may
-  /// wait, or allocate memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
+  /// For callers who record calls of this model in a CUDA graph (cudaStreamBeginCapture): what a recorded call uses.
+  /// It lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as
+  /// they may wait, or allocate memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
   ///
-  /// Call forward() on the queue first with the number of rows to record. A call there with more rows replaces memory that
-  /// the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one, and the graph
-  /// still runs the old weights.
+  /// Call forward() on the queue first with the number of rows to record. A call there with more rows replaces memory
+  /// that the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one,
+  /// and the graph still runs the old weights.
   /// @throws LoadError, DeviceError as deploy()
   std::shared_ptr<const void> recordable(Device device) const { return model_.recordable(device); }
 
-  /// Whether the results for a row depend on the other rows of the call. A package stores it, trees have
-  /// independent rows; of a program of torch.export and of TorchScript it is proven from their graphs, with the
-  /// columns of `plan`, at every call of this: ask once. After reload() ask again.
+  /// Whether the results for a row depend on the other rows of the call. A package stores it, trees have independent
+  /// rows; of a program of torch.export and of TorchScript it is proven from their graphs, with the columns of
+  /// `plan`, at every call of this: ask once. After reload() ask again.
   ///
   ///     if (model.row_dependence(plan).are_independent()) model.forward_batches(queue, plan, 10'000);
   ///
@@ -108,10 +102,8 @@ class Model {
     return model_.row_dependence(binding);
   }
 
-  /// Runs the model on the columns of `metadata`, on this handle's queue. With no rows in any
-  /// output nothing runs.
-  /// @throws ConfigError without a queue; BindingError, LoadError, DeviceError, EngineError.
-  /// Outputs are then untouched.
+  /// Runs the model on the columns of `metadata`, on this handle's queue. With no rows in any output nothing runs.
+  /// @throws ConfigError without a queue; BindingError, LoadError, DeviceError, EngineError; outputs are then untouched
   template <template <template <class> class> class... Layouts>
   CopyReport forward(const ModelMetadata<Layouts...>& metadata) const {
     return model_.run(queue(), metadata.binding());
@@ -147,16 +139,16 @@ class Model {
     return copies;
   }
 
-  /// A binding that is checked once and rebound for each event, for calls on the device that its columns
-  /// are on. Loads the model there unless it is there already.
+  /// A binding that is checked once and rebound for each event, for calls on the device that its columns are on.
+  /// Loads the model there unless it is there already.
   /// @throws LoadError, DeviceError; BindingError where the model does not accept these blocks
   template <template <template <class> class> class... Layouts>
   Plan<Layouts...> plan(const ModelMetadata<Layouts...>& metadata) const {
     return Plan<Layouts...>(model_.plan(metadata.binding()));
   }
 
-  /// The same binding over other collections, which may lie on another device, or for another model:
-  /// `plan` may be of any. @param views as for Plan::rebind @throws as plan() and Plan::rebind
+  /// The same binding over other collections, which may lie on another device, or for another model: `plan` may be of
+  /// any. @param views as for Plan::rebind @throws as plan() and Plan::rebind
   template <template <template <class> class> class... Layouts, class... Views>
     requires(sizeof...(Views) == sizeof...(Layouts))
   Plan<Layouts...> plan(const Plan<Layouts...>& plan, const Views&... views) const {
@@ -167,19 +159,19 @@ class Model {
     return Plan<Layouts...>(model_.plan(std::move(binding)));
   }
 
-  /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of
-  /// zeros that are made for it, and waits. Calls on this queue with at most these rows then load
-  /// nothing and allocate no more memory, except for columns of foreign memory that a package has to gather
-  /// (Repack): the first call allocates it. On the CPU that holds for the calling thread. With CUDA graphs,
-  /// also captures them where that is needed (package::Options): do it before events run.
+  /// Pays now for what the first calls on `queue` would: loads the model, runs it once on columns of zeros that are
+  /// made for it, and waits. Calls on this queue with at most these rows then load nothing and allocate no more
+  /// memory, except for columns of foreign memory that a package has to gather (Repack): the first call allocates it.
+  /// On the CPU that holds for the calling thread. With CUDA graphs, also captures them where that is needed
+  /// (package::Options): do it before events run.
   ///
   ///     model.warm_up(queue, plan, 20'000, 100'000, 100'000);
   ///
   /// @param plan what will run; stays as it is, and may be bound to small collections, of any device
-  /// @param rows the most that are expected, for each layout of the plan in its order (of offsets: the
-  /// groups); an index of 0 must be right, so no collection that is pointed into has 0 rows
-  /// @throws as forward and Plan::rebind; EngineError where a CUDA graph could not be captured, which
-  /// shows whether the device can be used; if so, calls run without graphs
+  /// @param rows the most that are expected, for each layout of the plan in its order (of offsets: the groups); an
+  /// index of 0 must be right, so no collection that is pointed into has 0 rows
+  /// @throws as forward and Plan::rebind; EngineError where a CUDA graph could not be captured, which shows whether
+  /// the device can be used; if so, calls run without graphs
   template <QueueLike Q, template <template <class> class> class... Layouts,
             std::convertible_to<std::size_t>... Rows>
     requires(sizeof...(Rows) == sizeof...(Layouts))
@@ -203,32 +195,30 @@ class Model {
     return model_.run(QueueTraits<Q>::get(queue), plan.planned_);
   }
 
-  /// Starts the planned call and returns; `completion` is called once, when the columns of the outputs are
-  /// written, with the report of the call or with the error that it ended with.
+  /// Starts the planned call and returns; `completion` is called once, when the columns of the outputs are written,
+  /// with the report of the call or with the error that it ended with.
   ///
   ///     model.submit(queue, plan, [&](Result<CopyReport> result) { scheduler.go_on(event, result); });
   ///
-  /// On the CPU the model runs in this call and the completion is called before it returns. On a GPU the
-  /// work is enqueued, and a thread of the driver's calls when it and all work of the queue before is done,
-  /// or has failed; work that is enqueued later starts after the completion. It may hand over to a
-  /// scheduler, and nothing that takes long. As for Queue::when_done it must not throw, block, call the GPU
-  /// runtime or this library, and the destructors of what it holds neither. Where the call fails before
-  /// anything is enqueued, this thread calls it.
-  /// @param completion any function of a Result<CopyReport>; what run() throws and a lost device come as
-  /// its failure
-  /// @throws ConfigError, BindingError for wrong use: without a completion, with a plan of another model or
-  /// device, or that is not bound; the completion is then not called
-  /// *Lifetime*: the plan may be rebound, or destroyed, once this has returned. The columns, a borrowed
-  /// stream and the model must be there until the completion is called.
+  /// On the CPU the model runs in this call and the completion is called before it returns. On a GPU the work is
+  /// enqueued, and a thread of the driver's calls when it and all work of the queue before is done, or has failed;
+  /// work that is enqueued later starts after the completion. It may hand over to a scheduler, and nothing that takes
+  /// long. As for Queue::when_done it must not throw, block, call the GPU runtime or this library, and the
+  /// destructors of what it holds neither. Where the call fails before anything is enqueued, this thread calls it.
+  /// @param completion any function of a Result<CopyReport>; what run() throws and a lost device come as its failure
+  /// @throws ConfigError, BindingError for wrong use: without a completion, with a plan of another model or device,
+  /// or that is not bound; the completion is then not called
+  /// *Lifetime*: the plan may be rebound, or destroyed, once this has returned. The columns, a borrowed stream and
+  /// the model must be there until the completion is called.
   /// *Threads*: as forward.
   template <QueueLike Q, template <template <class> class> class... Layouts>
   void submit(const Q& queue, const Plan<Layouts...>& plan, Completion completion) const {
     model_.submit(QueueTraits<Q>::get(queue), plan.planned_, std::move(completion));
   }
 
-  /// Runs the model batch after batch, on `queue`: the first `rows` rows of all blocks, then the next,
-  /// the last batch may be short. All blocks have one number of rows; batches start anywhere, no
-  /// alignment is requested. Errors as above; batches before the one that failed have been written.
+  /// Runs the model batch after batch, on `queue`: the first `rows` rows of all blocks, then the next, the last batch
+  /// may be short. All blocks have one number of rows; batches start anywhere, no alignment is requested. Errors as
+  /// above; batches before the one that failed have been written.
   /// @param rows of one batch, at least 1
   /// @return the bytes of all batches together
   template <QueueLike Q, template <template <class> class> class... Layouts>
@@ -236,20 +226,14 @@ class Model {
     return model_.run_batches(QueueTraits<Q>::get(queue), plan.planned_, rows);
   }
 
-  /// Runs the model on tensors of the caller's own making; the call that all others come down to.
-  /// TorchScript accepts any sizes and any strides from 0 on. A package accepts planes: the rows of each
-  /// column side by side (a scalar: one element for all), columns as far apart as it was made for.
+  /// Runs the model on tensors of the caller's own making; the call that all others come down to. TorchScript accepts
+  /// any sizes and any strides from 0 on. A package accepts planes: the rows of each column side by side (a scalar:
+  /// one element for all), columns as far apart as it was made for.
   /// @throws as above; BindingError for tensors that are something else
   template <QueueLike Q>
   CopyReport forward(const Q& queue, const Binding& binding) const {
     require_valid_tensors(binding);
     return model_.run(QueueTraits<Q>::get(queue), binding);
-  }
-
-  /// The planned call with errors as values.
-  template <QueueLike Q, template <template <class> class> class... Layouts>
-  Result<CopyReport> try_forward(const Q& queue, const Plan<Layouts...>& plan) const {
-    return Result<CopyReport>::of([&] { return forward(queue, plan); });
   }
 
  private:
