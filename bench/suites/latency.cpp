@@ -115,8 +115,9 @@ std::vector<ResultRow> bench_latency(const BenchOptions& options) {
   for (const std::string& file : options.inputs) {
     const package::ModelDescription description = package::inspect(file);
     if (!description.binding) {
-      throw InputError("latency: " + file +
-                       ": does not say which columns it reads; expected a package or a tree file");
+      throw InputError(
+          "latency: " + file +
+          ": does not state which columns it reads; expected a package or a tree file");
     }
     for (const std::size_t n : options.rows) {
       rows.push_back(measure(file, description, {}, n, queue, options.events));

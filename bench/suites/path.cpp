@@ -438,7 +438,7 @@ class PathBench {
     const package::ModelDescription description = package::inspect(file);
     if (!description.binding) {
       throw InputError("path: " + file +
-                       ": does not say which columns it reads; expected a package");
+                       ": does not state which columns it reads; expected a package");
     }
     for (const std::size_t n : options_.rows) {
       if (n == 0) continue;  // nothing would run

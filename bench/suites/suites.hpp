@@ -101,7 +101,7 @@ std::vector<ResultRow> bench_batching(const BenchOptions& options);
 /// before, event after event on one thread, `events` of each, through 256 buffers with different numbers. From before
 /// the call until the answer is there; the first row is the same with nothing, on a GPU with a kernel that does
 /// nothing, between the two readings of the clock. min and max of all events; `jitter_us` is p99.9 without the median.
-/// @throws InputError for a file that does not say which columns it reads
+/// @throws InputError for a file that does not state which columns it reads
 std::vector<ResultRow> bench_latency(const BenchOptions& options);
 
 /// Models of servers (`server`, else the environment variable TENSOA_TEST_TRITON): columns of 1 and 16 MiB against what a

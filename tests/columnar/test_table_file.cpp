@@ -7,6 +7,7 @@
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 
+#include <limits>
 #include <numeric>
 
 #include "../support/temporary_folder.hpp"
@@ -22,6 +23,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::ThrowsMessage;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class TableFileTest : public testing::Test {
  protected:
@@ -304,6 +307,32 @@ TEST_F(TableFileTest, TextHasNaNAndNulls) {
   ASSERT_THAT(all.numbers, SizeIs(2));
   EXPECT_NE(all.numbers[0], all.numbers[0]);
   EXPECT_THAT(all.lost, ElementsAre(HasSubstr("row 2: column x is null")));
+}
+
+TEST_F(TableFileTest, TextThatSaysInfinityIsInfinite) {
+  const TableFile file(test::write_text(path("a.csv"), "x\ninf\n -Infinity\n1\n"));
+  EXPECT_THAT(test::read(file, "x").numbers, ElementsAre(kInfinity, -kInfinity, 1));
+}
+
+TEST_F(TableFileTest, NumbersOfTextBeyondFloatingPointAreAnErrorAndNotInfinite) {
+  const TableFile file(test::write_text(path("a.csv"), "x,y\ninf,1\n1e39,-1e400\n"));
+  EXPECT_THAT(
+      test::read(file, "x").lost,
+      ElementsAre(AllOf(HasSubstr("a.csv: row 1: column x: got 1e39"), HasSubstr("float"))));
+  const auto in_double = file.read({.columns = {"y"}, .text_types = {{"y", DType::kF64}}})->next();
+  EXPECT_THAT([&] { in_double->next(); },
+              ThrowsMessage<InputError>(HasSubstr("column y: got -1e400, which is beyond")));
+}
+
+TEST_F(TableFileTest, ANumberBeyondFloatingPointInALaterBlockNamesItsRow) {
+  std::string text = "y,x\n";
+  for (int i = 0; i < 400'000; ++i) text += "1," + std::to_string(i % 1'000) + '\n';
+  text.replace(text.find("\n1,7\n"), 5, "\n1,inf");
+  const test::Read all =
+      test::read(TableFile(test::write_text(path("a.csv"), text + "1,1e39\n")), "x", 1'000);
+  EXPECT_THAT(all.lost, ElementsAre(HasSubstr("row 400000: column x: got 1e39")));
+  ASSERT_GE(all.numbers.size(), 100'000U);
+  EXPECT_EQ(all.numbers[7], kInfinity);
 }
 
 TEST_F(TableFileTest, AColumnThatIsCalledAsAFieldIsTheOne) {

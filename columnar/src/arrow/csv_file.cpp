@@ -5,7 +5,10 @@
 #include <arrow/io/file.h>
 #include <arrow/util/compression.h>
 
+#include <cctype>
+#include <cmath>
 #include <string_view>
+#include <vector>
 
 #include "arrow/arrow_rows.hpp"
 
@@ -38,23 +41,59 @@ char delimiter_of(const std::string& path) {
   return ',';
 }
 
-Reader open(const std::string& path, const ReadOptions* options) {
+Reader open(const std::string& path, arrow::csv::ConvertOptions convert) {
   auto read = arrow::csv::ReadOptions::Defaults();
   read.use_threads = false;
-  auto convert = arrow::csv::ConvertOptions::Defaults();
   // "nan" is a number here.
   convert.null_values = {"", "NULL", "null", "NA", "N/A", "n/a", "#N/A"};
-  if (options != nullptr) {
-    convert.include_columns = options->columns;
-    for (const auto& [column, dtype] : options->text_types) {
-      convert.column_types[column] = arrow_type(dtype, true);
-    }
-  }
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.delimiter = delimiter_of(path);
   return require(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), open_text(path),
                                                    read, parse, convert),
                  path, kNotCsv);
+}
+
+arrow::csv::ConvertOptions numbers_of(const ReadOptions& options) {
+  auto convert = arrow::csv::ConvertOptions::Defaults();
+  convert.include_columns = options.columns;
+  for (const auto& [column, dtype] : options.text_types) {
+    convert.column_types[column] = arrow_type(dtype, true);
+  }
+  return convert;
+}
+
+arrow::csv::ConvertOptions texts_of(const std::vector<std::string>& columns) {
+  auto convert = arrow::csv::ConvertOptions::Defaults();
+  convert.include_columns = columns;
+  for (const std::string& column : columns) convert.column_types[column] = arrow::utf8();
+  return convert;
+}
+
+template <class Floats>
+std::vector<std::int64_t> infinite_rows(const arrow::Array& array) {
+  const auto& floats = static_cast<const Floats&>(array);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < floats.length(); ++row) {
+    if (std::isinf(floats.Value(row)) && floats.IsValid(row)) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<std::int64_t> infinite_rows(const arrow::Array& array) {
+  if (array.type_id() == arrow::Type::FLOAT) return infinite_rows<arrow::FloatArray>(array);
+  if (array.type_id() == arrow::Type::DOUBLE) return infinite_rows<arrow::DoubleArray>(array);
+  return {};
+}
+
+/// Whether a field that Arrow reads as infinite says so, and is not a number beyond its type.
+bool says_infinity(std::string_view field) {
+  std::string letters;
+  for (const char c : field) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return letters == "inf" || letters == "infinity";
 }
 
 class Blocks final : public TableParts {
@@ -66,11 +105,13 @@ class Blocks final : public TableParts {
     try {
       const std::string what = "after row " + std::to_string(first_row_) + ": " + kNotCsv;
       // The first block is read when the reader is made.
-      if (!reader_) reader_ = open(*path_, &options_);
+      if (!reader_) reader_ = open(*path_, numbers_of(options_));
       std::shared_ptr<arrow::RecordBatch> batch;
       require(reader_->ReadNext(&batch), *path_, what);
       is_at_end_ = batch == nullptr;
       if (is_at_end_) return {};
+      ++blocks_;
+      require_in_range(*batch);
       auto part =
           std::make_unique<ReadyPart>(chunk_of(path_, first_row_, batch), options_.rows_per_chunk);
       first_row_ += static_cast<std::uint64_t>(batch->num_rows());
@@ -82,9 +123,49 @@ class Blocks final : public TableParts {
   }
 
  private:
+  /// Arrow reads 1e39 as an infinite float32 without an error; only the text differs from that of "inf".
+  void require_in_range(const arrow::RecordBatch& batch) {
+    for (int column = 0; column < batch.num_columns(); ++column) {
+      const std::vector<std::int64_t> rows = infinite_rows(*batch.column(column));
+      if (rows.empty()) continue;
+      const auto texts =
+          texts_of_block(batch.num_rows())->GetColumnByName(batch.column_name(column));
+      for (const std::int64_t row : rows) {
+        const auto field = static_cast<const arrow::StringArray&>(*texts).GetView(row);
+        if (says_infinity(field)) continue;
+        throw InputError(
+            *path_ + ": row " + std::to_string(first_row_ + static_cast<std::uint64_t>(row)) +
+            ": column " + batch.column_name(column) + ": got " + shortened(std::string(field)) +
+            ", which is beyond the numbers of " + batch.column(column)->type()->ToString());
+      }
+    }
+  }
+
+  /// The fields of floating point of the block that was read last, from a second reading of the file: its blocks are the same.
+  const std::shared_ptr<arrow::RecordBatch>& texts_of_block(std::int64_t rows) {
+    if (!texts_) {
+      std::vector<std::string> columns;
+      for (const auto& field : reader_->schema()->fields()) {
+        if (arrow::is_floating(field->type()->id())) columns.push_back(field->name());
+      }
+      texts_ = open(*path_, texts_of(columns));
+    }
+    for (; text_blocks_ < blocks_; ++text_blocks_) {
+      require(texts_->ReadNext(&text_block_), *path_, kNotCsv);
+      if (text_block_ == nullptr) break;
+    }
+    if (text_block_ == nullptr || text_block_->num_rows() != rows) {
+      throw InputError(*path_ + ": has changed while it was read");
+    }
+    return text_block_;
+  }
+
   Path path_;
   ReadOptions options_;
   Reader reader_;
+  Reader texts_;  ///< empty until a number is infinite
+  std::shared_ptr<arrow::RecordBatch> text_block_;
+  std::size_t blocks_ = 0, text_blocks_ = 0;  ///< that reader_ and texts_ have read
   std::uint64_t first_row_ = 0;
   bool is_at_end_ = false;
 };
@@ -102,7 +183,8 @@ class CsvFormat final : public ArrowFormat {
 }  // namespace
 
 std::unique_ptr<TableFile::Format> open_csv(Path path) {
-  return std::make_unique<CsvFormat>(path, open(*path, nullptr)->schema(), std::nullopt);
+  return std::make_unique<CsvFormat>(
+      path, open(*path, arrow::csv::ConvertOptions::Defaults())->schema(), std::nullopt);
 }
 
 }  // namespace tensoa::columnar
