@@ -7,7 +7,7 @@
 #
 #   scripts/nightly.sh [STEP...]      only these steps; the rows of the others stay as they are
 #
-# Where scripts/on_gpu.sh runs there is no git, and .carry/commit says the commit.
+# NIGHTLY_COMMIT=1a2b3c4: the commit, in a copy of its files on another machine.
 #
 # Exit status 1 when a step failed.
 set -euo pipefail
@@ -22,11 +22,8 @@ done
 mkdir -p "$logs"
 
 # "1a2b3c4", or "1a2b3c4+" where tracked files were changed since.
-if commit=$(git rev-parse --short HEAD 2>/dev/null); then
-  git diff --quiet HEAD -- . ":!$table" || commit+=+
-else
-  commit=$(<.carry/commit)
-fi
+commit=${NIGHTLY_COMMIT:-$(git rev-parse --short HEAD)}
+[[ -n ${NIGHTLY_COMMIT:-} ]] || git diff --quiet HEAD -- . ":!$table" || commit+=+
 machine="$(nproc) x $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1 | cut -c -30)"
 
 # The line that says how a step ended: that of ctest or of the soak, else its last one.
