@@ -327,7 +327,7 @@ TEST_F(TableFileTest, NumbersOfTextBeyondFloatingPointAreAnErrorAndNotInfinite) 
 TEST_F(TableFileTest, ANumberBeyondFloatingPointInALaterBlockNamesItsRow) {
   std::string text = "y,x\n";
   for (int i = 0; i < 400'000; ++i) text += "1," + std::to_string(i % 1'000) + '\n';
-  text.replace(text.find("\n1,7\n"), 5, "\n1,inf");
+  text.replace(text.find("\n1,7\n"), 5, "\n1,inf\n");
   const test::Read all =
       test::read(TableFile(test::write_text(path("a.csv"), text + "1,1e39\n")), "x", 1'000);
   EXPECT_THAT(all.lost, ElementsAre(HasSubstr("row 400000: column x: got 1e39")));
