@@ -24,7 +24,7 @@ mkdir -p "$logs"
 # "1a2b3c4", or "1a2b3c4+" where tracked files were changed since.
 commit=${NIGHTLY_COMMIT:-$(git rev-parse --short HEAD)}
 [[ -n ${NIGHTLY_COMMIT:-} ]] || git diff --quiet HEAD -- . ":!$table" || commit+=+
-machine="$(nproc) x $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1 | cut -c -30)"
+machine="$(nproc) x $(sed -n '/^model name/{s/^[^:]*: //p;q}' /proc/cpuinfo | cut -c -30)"
 
 # The line that says how a step ended: that of ctest or of the soak, else its last one.
 closing_line() {

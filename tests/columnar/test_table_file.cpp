@@ -314,6 +314,17 @@ TEST_F(TableFileTest, TextThatSaysInfinityIsInfinite) {
   EXPECT_THAT(test::read(file, "x").numbers, ElementsAre(kInfinity, -kInfinity, 1));
 }
 
+TEST_F(TableFileTest, AColumnOfTextWithInfinityCanBeReadTwice) {
+  const TableFile file(test::write_text(path("a.csv"), "x,y\ninf,1\n"));
+  const auto part = file.read({.columns = {"x", "x"}, .text_types = {{"x", DType::kF32}}})->next();
+  NumberMemory memory;
+  const TableChunk chunk = part->next().value();
+  for (const std::size_t column : {0, 1}) {
+    EXPECT_EQ(*reinterpret_cast<const float*>(chunk.numbers(column, DType::kF32, {}, memory)),
+              kInfinity);
+  }
+}
+
 TEST_F(TableFileTest, NumbersOfTextBeyondFloatingPointAreAnErrorAndNotInfinite) {
   const TableFile file(test::write_text(path("a.csv"), "x,y\ninf,1\n1e39,-1e400\n"));
   EXPECT_THAT(

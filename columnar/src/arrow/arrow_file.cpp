@@ -41,10 +41,10 @@ class Batches final : public TableParts {
       is_at_end_ = batch == nullptr;
       if (is_at_end_) return {};
       require(batch->Validate(), *path_, what);
-      const std::uint64_t first_row = first_row_;
+      auto part = std::make_unique<ReadyPart>(
+          chunk_of(path_, first_row_, select(*batch, columns_, *path_)), rows_per_chunk_);
       first_row_ += static_cast<std::uint64_t>(batch->num_rows());
-      return std::make_unique<ReadyPart>(
-          chunk_of(path_, first_row, select(*batch, columns_, *path_)), rows_per_chunk_);
+      return part;
     } catch (const InputError& error) {
       const std::uint64_t first_row = first_row_;
       const auto rows = count_ ? count_(number) : arrow::Status::NotImplemented("");

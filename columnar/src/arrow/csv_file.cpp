@@ -7,6 +7,7 @@
 
 #include <cctype>
 #include <cmath>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -144,11 +145,11 @@ class Blocks final : public TableParts {
   /// The fields of floating point of the block that was read last, from a second reading of the file: its blocks are the same.
   const std::shared_ptr<arrow::RecordBatch>& texts_of_block(std::int64_t rows) {
     if (!texts_) {
-      std::vector<std::string> columns;
+      std::set<std::string> columns;  // one may be read twice
       for (const auto& field : reader_->schema()->fields()) {
-        if (arrow::is_floating(field->type()->id())) columns.push_back(field->name());
+        if (arrow::is_floating(field->type()->id())) columns.insert(field->name());
       }
-      texts_ = open(*path_, texts_of(columns));
+      texts_ = open(*path_, texts_of({columns.begin(), columns.end()}));
     }
     for (; text_blocks_ < blocks_; ++text_blocks_) {
       require(texts_->ReadNext(&text_block_), *path_, kNotCsv);
