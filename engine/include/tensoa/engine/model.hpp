@@ -11,6 +11,7 @@
 
 #include "tensoa/core/memory.hpp"
 #include "tensoa/core/queue.hpp"
+#include "tensoa/core/result.hpp"
 #include "tensoa/engine/any_model.hpp"
 #include "tensoa/engine/engine.hpp"
 #include "tensoa/engine/loader.hpp"
@@ -36,8 +37,7 @@ namespace tensoa {
 /// TENSOA_VERIFY_CONST=1 in the environment every call waits, and is an EngineError where the model changed an input
 /// (docs/troubleshooting.md).
 /// *Threads*: const members may be called from any number of threads, each with its own metadata or plan. The first call
-/// on a device loads, others on that device wait for that load only. When it fails, all of them get its error, and the
-/// next call tries again.
+/// on a device loads, others on that device wait for that load only, and get its error; the next call tries again.
 template <CompilationType kCompilation = CompilationType::kAny>
 class Model {
  public:
@@ -134,9 +134,9 @@ class Model {
                      const SoAMetadata<Outputs...>& outputs) const {
     const ModelMetadata metadata(inputs, outputs);
     const Queue queue(metadata.binding().device());
-    const CopyReport copies = model_.run(queue, metadata.binding());
-    queue.wait();
-    return copies;
+    const auto done = Result<CopyReport>::of([&] { return model_.run(queue, metadata.binding()); });
+    queue.wait();  // also for a call that failed after work was enqueued
+    return done.value();
   }
 
   /// A binding that is checked once and rebound for each event, for calls on the device that its columns are on.
