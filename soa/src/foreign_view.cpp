@@ -84,8 +84,8 @@ void check_extent(const Checked& column) {
   const std::int64_t more_planes = column.planes() - 1;
   if (more_planes == 0) return;
   if (found.pitch < column.rows) {
-    column.fail("the planes lie " + std::to_string(found.pitch) + " elements apart (pitch); with " +
-                std::to_string(column.rows) + " rows at least that number is needed");
+    column.fail("the planes lie " + std::to_string(found.pitch) + " elements apart (pitch); " +
+                std::to_string(column.rows) + " rows need at least " + std::to_string(column.rows));
   }
   if (found.pitch > (kMost - column.rows) / more_planes) {
     column.fail("a pitch of " + std::to_string(found.pitch) +
