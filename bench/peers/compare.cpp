@@ -134,20 +134,16 @@ void compare_mlp(std::vector<ResultRow>& rows, const Paths& paths, const Queue& 
   const ForwardFiles files(paths.packages, MlpCase::kModel, queue);
   for (const std::size_t n : std::initializer_list<std::size_t>{1, 16, 1000, 100'000, 1'000'000}) {
     for (const std::size_t threads : numbers_of_threads()) {
-      std::deque<Queue> queues;
-      std::deque<MlpCase> works;
-      std::deque<RowMajor> tensors;
+      std::deque<ThreadData<MlpCase>> data;
       std::vector<std::vector<Contender>> contenders(threads);
       for (std::vector<Contender>& of_thread : contenders) {
-        const Queue& own = queues.emplace_back(Device::cpu());
-        MlpCase& work = works.emplace_back(n, own);
-        const RowMajor& packed = tensors.emplace_back(work.metadata().binding());
+        auto& [own, work, packed] = data.emplace_back(n);
         add_onnxruntime(of_thread, paths, MlpCase::kModel, packed, work, own);
         of_thread.push_back(sofie(paths, n, packed));
         add_ours(of_thread, work, files, own);
         add_bare_program(of_thread, paths, work);
       }
-      measure(rows, MlpCase::kModel, n, contenders, works[0].truth(files.truth), turns_of(n));
+      measure(rows, MlpCase::kModel, n, contenders, data[0].work.truth(files.truth), turns_of(n));
     }
   }
 }
@@ -161,18 +157,14 @@ void compare_network(std::vector<ResultRow>& rows, const Paths& paths, const Que
     track::Event event = source.read();
     const PortableCollection<track::Edge>& edges = builder.build(event.hits.view());
     for (const std::size_t threads : numbers_of_threads()) {
-      std::deque<Queue> queues;
-      std::deque<GraphCase> works;
-      std::deque<RowMajor> tensors;
+      std::deque<ThreadData<GraphCase>> data;
       std::vector<std::vector<Contender>> contenders(threads);
       for (std::vector<Contender>& of_thread : contenders) {
-        const Queue& own = queues.emplace_back(Device::cpu());
-        GraphCase& work = works.emplace_back(kNetwork, event.hits, edges, own);
-        const RowMajor& packed = tensors.emplace_back(work.metadata().binding());
+        auto& [own, work, packed] = data.emplace_back(kNetwork, event.hits, edges);
         add_onnxruntime(of_thread, paths, kNetwork.name, packed, work, own);
         add_ours(of_thread, work, files, own);
       }
-      measure(rows, kNetwork.name, edges.size(), contenders, works[0].truth(files.truth),
+      measure(rows, kNetwork.name, edges.size(), contenders, data[0].work.truth(files.truth),
               edges.size() < 10'000 ? kTurnsOfNetwork : 5);
     }
   }

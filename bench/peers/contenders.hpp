@@ -35,6 +35,19 @@ Contender onnxruntime_packed(const std::string& library, const std::filesystem::
 /// One thread, and one for each core.
 std::vector<std::size_t> numbers_of_threads();
 
+/// The data of one thread of measure(): a queue, a case over its memory, and the rows of that packed.
+template <class Case>
+struct ThreadData {
+  /// @param arguments of the case, in front of the queue
+  template <class... Arguments>
+  explicit ThreadData(const Arguments&... arguments)
+      : work(arguments..., queue), packed(work.metadata().binding()) {}
+
+  Queue queue{Device::cpu()};
+  Case work;
+  RowMajor packed;
+};
+
 /// For measure(), of a network over n rows: fewer where a call takes long.
 constexpr int turns_of(std::size_t n) { return n <= 1000 ? 200 : n <= 100'000 ? 30 : 7; }
 

@@ -80,12 +80,12 @@ def _install(peer):
     stamp.write_text(wheels)
 
 
-def set_up():
-    """Installs what is not there. Returns the reason for each peer that cannot be had."""
+def set_up(peers=(*SOURCES, *WHEELS)):
+    """Installs what is not there of these. Returns the reason for each peer that cannot be had."""
     if not PYTHON.exists():
         venv.create(FOLDER, with_pip=True, symlinks=True)
     missing = {}
-    for peer in {**SOURCES, **WHEELS}:
+    for peer in dict.fromkeys(peers):
         try:
             if peer in SOURCES:
                 _fetch(peer)

@@ -255,7 +255,7 @@ def rbdt(folder: Path) -> list[str]:
 
 def from_sources(folder: Path) -> list[str]:
     """The options of all that can be compiled."""
-    missing, options = environment.set_up(), []
+    missing, options = environment.set_up(environment.SOURCES), []
     for peer, compile_peer in (("FastForest", fastforest), ("RBDT", rbdt)):
         if peer in missing:
             print(f"left out: {peer}, because {missing[peer]}")

@@ -96,14 +96,10 @@ class Comparison {
   void add(const char* name, std::size_t n, int turns, const Arguments&... arguments) {
     const Model<> model(folder_ / (std::string(name) + ".pt2"));
     for (const std::size_t threads : numbers_of_threads()) {
-      std::deque<Queue> queues;
-      std::deque<Case> works;
-      std::deque<RowMajor> tensors;
+      std::deque<ThreadData<Case>> data;
       std::vector<std::vector<Contender>> contenders(threads);
       for (std::vector<Contender>& of_thread : contenders) {
-        const Queue& queue = queues.emplace_back(Device::cpu());
-        Case& work = works.emplace_back(arguments..., queue);
-        const RowMajor& packed = tensors.emplace_back(work.metadata().binding());
+        auto& [queue, work, packed] = data.emplace_back(arguments...);
         of_thread = {onnxruntime(onnxruntime_, folder_ / (std::string(name) + ".onnx"), packed),
                      {"tensoa",
                       [&work, &model, &queue, plan = model.plan(work.metadata())]() mutable {

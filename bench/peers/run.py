@@ -66,7 +66,7 @@ def main():
     if not (packages / "mlp-cpu-fused.pt2").exists():
         parser.error(f"{packages} has no packages; `make bench-packages` writes them")
     out.mkdir(exist_ok=True)
-    if reason := environment.set_up().get("SOFIE"):
+    if reason := environment.set_up(["SOFIE"]).get("SOFIE"):
         sys.exit(f"run.py: SOFIE cannot be installed into {environment.FOLDER}: {reason}")
     write_models(packages, out)
     compile_sofie(out)
