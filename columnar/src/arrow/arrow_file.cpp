@@ -3,6 +3,7 @@
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -115,18 +116,52 @@ class FileFormat final : public ArrowFormat {
   Reader reader_;
 };
 
-std::shared_ptr<arrow::ipc::RecordBatchStreamReader> open_stream(const std::string& path) {
-  const std::shared_ptr<arrow::io::InputStream> file =
-      require(arrow::io::ReadableFile::Open(path), path, "cannot be opened");
-  return require(arrow::ipc::RecordBatchStreamReader::Open(file, in_this_thread()), path, kDamaged);
-}
+/// A stream of a file; its end without the mark of an end is an error, as nothing else shows a writer that was stopped after a batch.
+class Stream {
+ public:
+  explicit Stream(const std::string& path)
+      : file_(require(arrow::io::ReadableFile::Open(path), path, "cannot be opened")),
+        reader_(require(arrow::ipc::RecordBatchStreamReader::Open(file_, in_this_thread()), path,
+                        kDamaged)) {}
+
+  std::shared_ptr<arrow::Schema> schema() const { return reader_->schema(); }
+
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> next() {
+    ARROW_ASSIGN_OR_RAISE(const std::int64_t begin, file_->Tell());
+    ARROW_ASSIGN_OR_RAISE(auto batch, reader_->Next());
+    if (batch == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(const std::int64_t end, file_->Tell());
+      ARROW_ASSIGN_OR_RAISE(const bool is_marked, ends_with_mark(begin, end));
+      if (!is_marked) {
+        return arrow::Status::Invalid(
+            "the file ends without the mark of a stream's end (rows may be missing; a writer that "
+            "is closed leaves one)");
+      }
+    }
+    return batch;
+  }
+
+ private:
+  /// The mark is a message of length 0, after 0xFFFFFFFF but in streams before Arrow 0.15.
+  arrow::Result<bool> ends_with_mark(std::int64_t begin, std::int64_t end) const {
+    constexpr std::string_view kMark{"\xFF\xFF\xFF\xFF\0\0\0\0", 8};
+    const std::int64_t size = std::min<std::int64_t>(end - begin, kMark.size());
+    ARROW_ASSIGN_OR_RAISE(const auto last, file_->ReadAt(end - size, size));
+    return size >= 4 && kMark.ends_with(static_cast<std::string_view>(*last));
+  }
+
+  std::shared_ptr<arrow::io::ReadableFile> file_;
+  std::shared_ptr<arrow::ipc::RecordBatchStreamReader> reader_;
+};
 
 class StreamFormat final : public ArrowFormat {
  public:
   using ArrowFormat::ArrowFormat;
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
-    const ReadBatch read = [reader = open_stream(*name)](int) { return reader->Next(); };
+    const ReadBatch read = [stream = std::make_shared<Stream>(*name)](int) {
+      return stream->next();
+    };
     return std::make_unique<Batches>(
         name, read, nullptr, find_columns(options.columns, *schema, *name), options.rows_per_chunk);
   }
@@ -141,7 +176,7 @@ std::unique_ptr<TableFile::Format> open_arrow(Path path) {
   const auto begin =
       require(file->ReadAt(0, static_cast<std::int64_t>(kMagic.size())), *path, "cannot be read");
   if (static_cast<std::string_view>(*begin) != kMagic) {
-    return std::make_unique<StreamFormat>(path, open_stream(*path)->schema(), std::nullopt);
+    return std::make_unique<StreamFormat>(path, Stream(*path).schema(), std::nullopt);
   }
   return std::make_unique<FileFormat>(
       path, file,

@@ -81,6 +81,7 @@ class RowGroup final : public TablePart {
                              ": is damaged, truncated or cannot be read";
     return guarded(*source_->path, what, [&]() -> std::optional<TableChunk> {
       if (!batches_) {
+        require_all_values();
         reader_ =
             reader_of(*source_->path, source_->file, source_->metadata, source_->rows_per_chunk);
         batches_ = require(reader_->GetRecordBatchReader({number_}, source_->leaves),
@@ -103,6 +104,19 @@ class RowGroup final : public TablePart {
   }
 
  private:
+  /// A column with more values than the group has rows would lose some; each list, also an empty one, has at least one.
+  void require_all_values() const {
+    const auto group = source_->metadata->RowGroup(number_);
+    for (const int leaf : source_->leaves) {
+      const parquet::ColumnDescriptor& column = *source_->metadata->schema()->Column(leaf);
+      const auto values = static_cast<std::uint64_t>(group->ColumnChunk(leaf)->num_values());
+      if (column.max_repetition_level() > 0 ? values >= rows_ : values == rows_) continue;
+      throw InputError(*source_->path + ": row group " + std::to_string(number_) +
+                       ": is damaged: it has " + std::to_string(rows_) + " rows, and column " +
+                       column.path()->ToDotString() + " " + std::to_string(values) + " values");
+    }
+  }
+
   std::shared_ptr<const OpenFile> source_;
   int number_;
   std::uint64_t first_row_;
