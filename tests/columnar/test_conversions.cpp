@@ -27,7 +27,6 @@ using Exact = long double;
 static_assert(std::numeric_limits<Exact>::digits >= 64);
 
 constexpr Exact kInfinity = std::numeric_limits<Exact>::infinity();
-constexpr Exact kNan = std::numeric_limits<Exact>::quiet_NaN();
 
 /// The cases of a type.
 struct Format {

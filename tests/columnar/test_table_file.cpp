@@ -319,7 +319,7 @@ TEST_F(TableFileTest, AColumnOfTextWithInfinityCanBeReadTwice) {
   const auto part = file.read({.columns = {"x", "x"}, .text_types = {{"x", DType::kF32}}})->next();
   NumberMemory memory;
   const TableChunk chunk = part->next().value();
-  for (const std::size_t column : {0, 1}) {
+  for (const std::size_t column : {0U, 1U}) {
     EXPECT_EQ(*reinterpret_cast<const float*>(chunk.numbers(column, DType::kF32, {}, memory)),
               kInfinity);
   }

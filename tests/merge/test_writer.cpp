@@ -108,7 +108,7 @@ TEST(MergeWriter, OtherEndingsAreRefused) {
 TEST(WriteGraph, FilesHaveTheColumnsOfNodesAndEdgesWithoutAnswers) {
   const test::TemporaryFolder folder;
   Event event = generate({.particles = 5}, 3);
-  DeviceEvent on_device(Queue(Device::cpu()));
+  DeviceEvent on_device{Queue(Device::cpu())};
   on_device.start_graph(event);
   const std::size_t n_edges = on_device.finish_graph();
   ASSERT_GT(n_edges, 0U);

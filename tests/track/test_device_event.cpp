@@ -151,7 +151,7 @@ TEST_P(DeviceEventOn, RefusesALayerThatTheMapDoesNotName) {
   const GraphRules rules = read_graph_rules(TENSOA_GRAPH_RULES);
   Event input = generate({.seed = 8, .particles = 40}, 0);
   input.hits.view().layer[17] = 42;
-  for (const std::size_t edge_capacity : {0, 100'000}) {
+  for (const std::size_t edge_capacity : {0U, 100'000U}) {
     DeviceEvent event(*queue_, rules, {}, edge_capacity);
     EXPECT_THAT(
         [&] {
