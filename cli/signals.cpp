@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <initializer_list>
@@ -17,12 +18,17 @@ namespace {
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<int> stopped_by = 0;
+std::atomic<bool> is_stop_said = false;
 std::string_view this_program;
 
+/// In one write, so that the lines of two threads do not mix.
 void say(std::initializer_list<std::string_view> parts) {
+  std::array<char, 256> line;
+  std::size_t size = 0;
   for (const std::string_view part : parts) {
-    if (write(STDERR_FILENO, part.data(), part.size()) < 0) break;
+    size += part.copy(line.data() + size, line.size() - size);
   }
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), size);
 }
 
 std::string_view start_of_line() { return isatty(STDERR_FILENO) == 1 ? "\r\033[K" : ""; }
@@ -36,7 +42,8 @@ void end_by(int signal) {
   remove_unfinished_files();
   say({start_of_line(), this_program, ": ended by ", name_of(signal),
        "; outputs that were not finished are removed\n"});
-  raise(signal);  // as by default, which SA_RESETHAND has put back, once this returns
+  std::signal(signal, SIG_DFL);
+  raise(signal);  // as by default, once this returns
 }
 
 /// Where the signal is not ignored.
@@ -53,10 +60,16 @@ void handle(int signal, void (*handler)(int)) {
 constexpr int kStops[] = {SIGINT, SIGTERM};
 
 void note_stop(int signal) {
-  stopped_by = signal;
-  for (const int stop : kStops) handle(stop, end_by);
+  if (int none = 0; !stopped_by.compare_exchange_strong(none, signal)) {
+    // Sent right after the first, which another thread is handling: a thread that handles one has the others blocked.
+    while (!is_stop_said) {
+    }
+    return end_by(signal);
+  }
   say({start_of_line(), this_program, ": ", name_of(signal),
        ": finishing the events in flight; once more to end now\n"});
+  for (const int stop : kStops) handle(stop, end_by);
+  is_stop_said = true;
 }
 
 }  // namespace
@@ -69,6 +82,7 @@ void handle_signals(std::string_view program) {
 
 GracefulStop::GracefulStop() {
   stopped_by = 0;
+  is_stop_said = false;
   for (const int stop : kStops) handle(stop, note_stop);
 }
 
