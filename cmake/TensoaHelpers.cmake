@@ -4,6 +4,7 @@
 # Functions for the folders' CMakeLists.txt.
 
 include(GNUInstallDirs)
+include(TensoaAtNeed)
 
 # Libraries of others that are installed with ours, and that no other program is to find.
 set(tensoa_private_dir "${CMAKE_INSTALL_LIBDIR}/tensoa")

@@ -90,5 +90,5 @@ write_basic_package_version_file(tensoa-config-version.cmake COMPATIBILITY SameM
 install(FILES
   "${PROJECT_BINARY_DIR}/tensoa-config.cmake"
   "${PROJECT_BINARY_DIR}/tensoa-config-version.cmake"
-  cmake/FindTensoaTorch.cmake cmake/FindTensoaCuda.cmake
+  cmake/FindTensoaTorch.cmake cmake/FindTensoaCuda.cmake cmake/TensoaAtNeed.cmake
   DESTINATION "${tensoa_cmake_dir}")
