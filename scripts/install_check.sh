@@ -91,6 +91,7 @@ small_milliseconds=$(fastest build-outside/small build-outside/small.pt2)
 echo "install-check: a program with tensoa::tensoa has $bytes bytes (limit 5 MB), loads and runs a fused package in $small_milliseconds ms (limit 10) with" \
   "$kilobytes kB of memory (limit 10 MB), 0 libraries of torch"
 ((bytes <= 5000000 && kilobytes <= 10240 && small_milliseconds <= 10)) || fail "the small program is too large"
+outside torch add_subdirectory -DTENSOA_COLUMNAR=ON -DTENSOA_REMOTE=ON "-DCOMPONENT=columnar;remote" # only configured
 outside torch add_subdirectory -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
 cmake --build "$at"
 "$at/outside"

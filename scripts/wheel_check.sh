@@ -127,7 +127,7 @@ P
 fi
 if [[ ${wheel[0]} == *-abi3-* ]]; then
   for other in python3.1{3..9}; do
-    "$other" -c '' 2>/dev/null || continue  # of pyenv there may be a name that does not run
+    "$other" -c '' 2>/dev/null || continue  # pyenv may have a name without a version
     rm -rf other && "$other" -m venv other
     other/bin/python -m pip install -q --disable-pip-version-check "${wheel[0]}"
     other/bin/python use.py
