@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/signals.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <initializer_list>
 #include <string_view>
@@ -46,11 +48,10 @@ void end_by(int signal) {
   raise(signal);  // as by default, once this returns
 }
 
-/// Where the signal is not ignored.
+/// Where the signal is not ignored. The handler blocks the other signals in its own thread only.
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int other : kSignals) sigaddset(&action.sa_mask, other);
   struct sigaction before {};
   const bool is_ignored = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
@@ -60,16 +61,17 @@ void handle(int signal, void (*handler)(int)) {
 constexpr int kStops[] = {SIGINT, SIGTERM};
 
 void note_stop(int signal) {
+  const int errno_before = errno;
   if (int none = 0; !stopped_by.compare_exchange_strong(none, signal)) {
-    // Sent right after the first, which another thread is handling: a thread that handles one has the others blocked.
-    while (!is_stop_said) {
-    }
+    remove_unfinished_files();
+    // Another thread may still be writing the line of the first one; a full pipe must not keep this one from its end.
+    for (int i = 0; i < 100 && !is_stop_said; ++i) poll(nullptr, 0, 1);
     return end_by(signal);
   }
   say({start_of_line(), this_program, ": ", name_of(signal),
        ": finishing the events in flight; once more to end now\n"});
-  for (const int stop : kStops) handle(stop, end_by);
   is_stop_said = true;
+  errno = errno_before;
 }
 
 }  // namespace
