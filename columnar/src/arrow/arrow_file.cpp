@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 #include <arrow/io/file.h>
+#include <arrow/ipc/message.h>
 #include <arrow/ipc/reader.h>
 
-#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -116,41 +116,66 @@ class FileFormat final : public ArrowFormat {
   Reader reader_;
 };
 
-/// A stream of a file; its end without the mark of an end is an error, as nothing else shows a writer that was stopped after a batch.
+/// The messages of a file. Remembers what is wrong where they end, which Arrow does not say.
+class Messages final : public arrow::ipc::MessageReader {
+ public:
+  explicit Messages(const std::string& path)
+      : file_(require(arrow::io::ReadableFile::Open(path), path, "cannot be opened")),
+        messages_(arrow::ipc::MessageReader::Open(file_)) {}
+
+  arrow::Result<std::unique_ptr<arrow::ipc::Message>> ReadNextMessage() override {
+    ARROW_ASSIGN_OR_RAISE(const std::int64_t begin, file_->Tell());
+    ARROW_ASSIGN_OR_RAISE(auto message, messages_->ReadNextMessage());
+    if (message == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(const std::int64_t end, file_->Tell());
+      ARROW_ASSIGN_OR_RAISE(const std::int64_t size, file_->GetSize());
+      // The format lets a writer leave the marker out, but then its file looks like that of a writer that was killed.
+      if (end == begin) {
+        wrong_end_ =
+            "ends without an end-of-stream marker: rows may be missing; write the file again, and "
+            "close the writer";
+      } else if (end < size) {
+        wrong_end_ = "has " + std::to_string(size - end) +
+                     " bytes after its end-of-stream marker, which are not read; write each stream "
+                     "to a separate file";
+      }
+    }
+    return message;
+  }
+
+  /// Empty where nothing is wrong.
+  const std::string& wrong_end() const { return wrong_end_; }
+
+ private:
+  std::shared_ptr<arrow::io::ReadableFile> file_;
+  std::unique_ptr<arrow::ipc::MessageReader> messages_;
+  std::string wrong_end_;
+};
+
 class Stream {
  public:
-  explicit Stream(const std::string& path)
-      : file_(require(arrow::io::ReadableFile::Open(path), path, "cannot be opened")),
-        reader_(require(arrow::ipc::RecordBatchStreamReader::Open(file_, in_this_thread()), path,
-                        kDamaged)) {}
+  explicit Stream(Path path) : path_(std::move(path)) {
+    auto messages = std::make_unique<Messages>(*path_);
+    messages_ = messages.get();
+    reader_ =
+        require(arrow::ipc::RecordBatchStreamReader::Open(std::move(messages), in_this_thread()),
+                *path_, kDamaged);
+  }
 
   std::shared_ptr<arrow::Schema> schema() const { return reader_->schema(); }
 
+  /// nullptr at the end
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> next() {
-    ARROW_ASSIGN_OR_RAISE(const std::int64_t begin, file_->Tell());
     ARROW_ASSIGN_OR_RAISE(auto batch, reader_->Next());
-    if (batch == nullptr) {
-      ARROW_ASSIGN_OR_RAISE(const std::int64_t end, file_->Tell());
-      ARROW_ASSIGN_OR_RAISE(const bool is_marked, ends_with_mark(begin, end));
-      if (!is_marked) {
-        return arrow::Status::Invalid(
-            "the file ends without the mark of a stream's end (rows may be missing; a writer that "
-            "is closed leaves one)");
-      }
+    if (batch == nullptr && !messages_->wrong_end().empty()) {
+      throw InputError(*path_ + ": " + messages_->wrong_end());
     }
     return batch;
   }
 
  private:
-  /// The mark is a message of length 0, after 0xFFFFFFFF but in streams before Arrow 0.15.
-  arrow::Result<bool> ends_with_mark(std::int64_t begin, std::int64_t end) const {
-    constexpr std::string_view kMark{"\xFF\xFF\xFF\xFF\0\0\0\0", 8};
-    const std::int64_t size = std::min<std::int64_t>(end - begin, kMark.size());
-    ARROW_ASSIGN_OR_RAISE(const auto last, file_->ReadAt(end - size, size));
-    return size >= 4 && kMark.ends_with(static_cast<std::string_view>(*last));
-  }
-
-  std::shared_ptr<arrow::io::ReadableFile> file_;
+  Path path_;
+  const Messages* messages_;  ///< of the reader
   std::shared_ptr<arrow::ipc::RecordBatchStreamReader> reader_;
 };
 
@@ -159,7 +184,7 @@ class StreamFormat final : public ArrowFormat {
   using ArrowFormat::ArrowFormat;
 
   std::unique_ptr<TableParts> read(const ReadOptions& options) const override {
-    const ReadBatch read = [stream = std::make_shared<Stream>(*name)](int) {
+    const ReadBatch read = [stream = std::make_shared<Stream>(name)](int) {
       return stream->next();
     };
     return std::make_unique<Batches>(
@@ -176,7 +201,7 @@ std::unique_ptr<TableFile::Format> open_arrow(Path path) {
   const auto begin =
       require(file->ReadAt(0, static_cast<std::int64_t>(kMagic.size())), *path, "cannot be read");
   if (static_cast<std::string_view>(*begin) != kMagic) {
-    return std::make_unique<StreamFormat>(path, Stream(*path).schema(), std::nullopt);
+    return std::make_unique<StreamFormat>(path, Stream(path).schema(), std::nullopt);
   }
   return std::make_unique<FileFormat>(
       path, file,

@@ -9,6 +9,7 @@
 
 #include <set>
 #include <span>
+#include <utility>
 
 #include "arrow/arrow_rows.hpp"
 
@@ -81,7 +82,7 @@ class RowGroup final : public TablePart {
                              ": is damaged, truncated or cannot be read";
     return guarded(*source_->path, what, [&]() -> std::optional<TableChunk> {
       if (!batches_) {
-        require_all_values();
+        require_no_more_values();
         reader_ =
             reader_of(*source_->path, source_->file, source_->metadata, source_->rows_per_chunk);
         batches_ = require(reader_->GetRecordBatchReader({number_}, source_->leaves),
@@ -104,13 +105,13 @@ class RowGroup final : public TablePart {
   }
 
  private:
-  /// A column with more values than the group has rows would lose some; each list, also an empty one, has at least one.
-  void require_all_values() const {
+  /// A column with more values than the group has rows would lose some. Of lists the number of values says nothing.
+  void require_no_more_values() const {
     const auto group = source_->metadata->RowGroup(number_);
     for (const int leaf : source_->leaves) {
       const parquet::ColumnDescriptor& column = *source_->metadata->schema()->Column(leaf);
       const auto values = static_cast<std::uint64_t>(group->ColumnChunk(leaf)->num_values());
-      if (column.max_repetition_level() > 0 ? values >= rows_ : values == rows_) continue;
+      if (column.max_repetition_level() > 0 || values <= rows_) continue;
       throw InputError(*source_->path + ": row group " + std::to_string(number_) +
                        ": is damaged: it has " + std::to_string(rows_) + " rows, and column " +
                        column.path()->ToDotString() + " " + std::to_string(values) + " values");
@@ -132,16 +133,26 @@ class RowGroups final : public TableParts {
   explicit RowGroups(std::shared_ptr<const OpenFile> source) : source_(std::move(source)) {}
 
   std::unique_ptr<TablePart> next() override {
-    if (next_ == source_->metadata->num_row_groups()) return {};
+    if (next_ == source_->metadata->num_row_groups()) return end();
     auto group = std::make_unique<RowGroup>(source_, next_++, first_row_);
     first_row_ += *group->rows();
     return group;
   }
 
  private:
+  /// A part that is an error, once, where the rows of the groups are not those of the file.
+  std::unique_ptr<TablePart> end() {
+    const auto rows = static_cast<std::uint64_t>(source_->metadata->num_rows());
+    if (rows == first_row_ || std::exchange(is_at_end_, true)) return {};
+    return std::make_unique<LostPart>(
+        first_row_, *source_->path + ": is damaged: it has " + std::to_string(rows) +
+                        " rows, and its row groups " + std::to_string(first_row_));
+  }
+
   std::shared_ptr<const OpenFile> source_;
   int next_ = 0;
   std::uint64_t first_row_ = 0;
+  bool is_at_end_ = false;
 };
 
 using parquet::arrow::SchemaField;

@@ -30,7 +30,7 @@
 /// | --- | --- | --- |
 /// | `.parquet` | a row group | by the thread that reads the part |
 /// | `.arrow`, `.ipc`, `.feather`: file format | a record batch | columns lie in the mapped file; compressed ones are unpacked by the thread that reads the part |
-/// | the same endings, stream format | a record batch; where the mark of the stream's end is missing, one more, which is an error | by the thread that takes the parts |
+/// | the same endings, stream format | a record batch; one more, which is an error, where the file does not end with an end-of-stream marker | by the thread that takes the parts |
 /// | `.csv`, `.csv.gz` | a block of 1 MiB of text | by the thread that takes the parts |
 
 namespace tensoa::columnar {
