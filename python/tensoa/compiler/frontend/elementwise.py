@@ -136,6 +136,17 @@ def _ones(x: Value) -> Value:
     return apply("where", apply("eq", x, x), number(1, x.dtype), number(1, x.dtype))
 
 
+def _as_torch_takes_them(dtype: DType, low: int | None, high: int | None) -> tuple[int | None, int | None]:
+    """Limits that the dtype holds, with the same results: others wrap around in some releases of torch, not in later ones."""
+    kind = getattr(torch, dtype.name)
+    ends = torch.tensor([torch.iinfo(kind).min, torch.iinfo(kind).max], dtype=kind)
+    try:
+        first, last = ends.clamp(low, high).tolist()
+    except RuntimeError as error:  # this release has none for the dtype, or refuses the limits
+        raise NotFused(f"clamp of {dtype.name} with the limits {low} and {high}: {error}") from error
+    return None if low is None else first, None if high is None else last
+
+
 @lowers("clamp", "hardtanh")
 def clamp(context: Context, x: Value, *limits: Any, **named: Any) -> Value:
     low, high = (*limits, None, None)[:2]
@@ -143,6 +154,8 @@ def clamp(context: Context, x: Value, *limits: Any, **named: Any) -> Value:
     if "hardtanh" in str(context.node.target):
         low, high = (-1.0 if low is None else low), (1.0 if high is None else high)
     (x,) = context.promoted(x)
+    if x.dtype.is_integer and all(one is None or type(one) is int for one in (low, high)):
+        low, high = _as_torch_takes_them(x.dtype, low, high)
     if low is not None:
         x = apply("maximum", x, *context.promoted(low))
     return x if high is None else apply("minimum", x, *context.promoted(high))
