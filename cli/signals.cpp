@@ -42,6 +42,8 @@ std::string_view name_of(int signal) {
 /// In a handler: nothing but calls that are safe there.
 void end_by(int signal) {
   remove_unfinished_files();
+  // Another thread may still be writing the line of a first signal; a full pipe must not keep this one from its end.
+  for (int i = 0; i < 100 && stopped_by != 0 && !is_stop_said; ++i) poll(nullptr, 0, 1);
   say({start_of_line(), this_program, ": ended by ", name_of(signal),
        "; outputs that were not finished are removed\n"});
   std::signal(signal, SIG_DFL);
@@ -62,12 +64,7 @@ constexpr int kStops[] = {SIGINT, SIGTERM};
 
 void note_stop(int signal) {
   const int errno_before = errno;
-  if (int none = 0; !stopped_by.compare_exchange_strong(none, signal)) {
-    remove_unfinished_files();
-    // Another thread may still be writing the line of the first one; a full pipe must not keep this one from its end.
-    for (int i = 0; i < 100 && !is_stop_said; ++i) poll(nullptr, 0, 1);
-    return end_by(signal);
-  }
+  if (int none = 0; !stopped_by.compare_exchange_strong(none, signal)) return end_by(signal);
   say({start_of_line(), this_program, ": ", name_of(signal),
        ": finishing the events in flight; once more to end now\n"});
   is_stop_said = true;

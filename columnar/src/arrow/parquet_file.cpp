@@ -143,16 +143,16 @@ class RowGroups final : public TableParts {
   /// A part that is an error, once, where the rows of the groups are not those of the file.
   std::unique_ptr<TablePart> end() {
     const auto rows = static_cast<std::uint64_t>(source_->metadata->num_rows());
-    if (rows == first_row_ || std::exchange(is_at_end_, true)) return {};
+    const std::uint64_t read = std::exchange(first_row_, rows);
+    if (read == rows) return {};
     return std::make_unique<LostPart>(
-        first_row_, *source_->path + ": is damaged: it has " + std::to_string(rows) +
-                        " rows, and its row groups " + std::to_string(first_row_));
+        read, *source_->path + ": is damaged: it has " + std::to_string(rows) +
+                  " rows, and its row groups " + std::to_string(read));
   }
 
   std::shared_ptr<const OpenFile> source_;
   int next_ = 0;
   std::uint64_t first_row_ = 0;
-  bool is_at_end_ = false;
 };
 
 using parquet::arrow::SchemaField;
