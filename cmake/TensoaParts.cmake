@@ -60,6 +60,9 @@ string(REPLACE ";" "." tensoa_robin "${tensoa_robin}")
 tensoa_part(robin-map "${tensoa_robin}" MIT pkg:github/Tessil/robin-map "${nanobind_DIR}/../ext/robin_map/include/tsl/robin_growth_policy.h")
 tensoa_package_part(numpy BSD-3-Clause)    # headers
 tensoa_package_part(pyarrow Apache-2.0)    # headers
+if(TARGET tensoa_torch)  # headers; of the torch that is built with, which is not one of this Python
+  tensoa_part(torch "${TensoaTorch_VERSION}" BSD-3-Clause pkg:pypi/torch "${TensoaTorch_ROOT}/../torch-*.dist-info/licenses/LICENSE")
+endif()
 if(TARGET tensoa_grpc)  # in it, or what `auditwheel repair` adds next to it; pkg-config's files have their versions
   cmake_path(GET TensoaGrpc_grpc_LIBRARY PARENT_PATH tensoa_grpc_folder)
   macro(tensoa_pkgconfig_part name file licence purl package)
