@@ -114,8 +114,9 @@ std::shared_ptr<const EngineLoader> find_loader(const ModelLocation& location,
   const Loaders loaders = all_loaders();
   if (loaders.empty()) {
     throw LoadError(subject +
-                    "no engines are registered; call tensoa::pytorch::register_engines() first, "
-                    "or include <tensoa/tensoa.hpp>, which does");
+                    "no engines are registered; include <tensoa/tensoa.hpp> and link "
+                    "tensoa::tensoa, or call the function of a layer that is linked, as "
+                    "tensoa::package::register_engines()");
   }
   const EngineLoader* other = nullptr;
   for (const auto& loader : loaders) {

@@ -247,7 +247,8 @@ class Reader {
     for (const json& domain : object.at("domains")) {
       const auto input = domain.get<std::int64_t>();
       if (input >= static_cast<std::int64_t>(part.inputs)) {
-        fail("its part " + part.name + " has the rows of a tensor that it does not take");
+        fail("its part " + part.name +
+             " has the rows of a tensor that is not its input; export it again");
       }
       part.domains.push_back(input < 0 ? std::nullopt
                                        : std::optional(static_cast<std::size_t>(input)));
