@@ -280,7 +280,7 @@ def page(results):
                 threads = " / ".join(map(str, by_threads))
                 text += f"\nTime an event with {threads} threads, each with its own events:\n\n" + threads_table(by_threads)
             for run in files[kind]:
-                text += f"\n`{run['command']}`, {run['machine']['cpu']}, torch {run['versions']['torch']}, commit {run['commit']}.\n"
+                text += f"\n`{run['command'].replace('tensoa bench ', 'tensoa-bench ')}`, {run['machine']['cpu']}, torch {run['versions']['torch']}, commit {run['commit']}.\n"
     return text
 
 
