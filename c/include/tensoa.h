@@ -18,8 +18,8 @@
  *     tensoa_bind(call, "score", score, TENSOA_F32, sizeof *score, 1000);
  *     if (tensoa_run(call)) return fail(tensoa_last_error());
  *
- * Packages, tree files and models of servers (with the default options, and without authentication) ("grpc://HOST:PORT/MODEL"). TorchScript and programs of torch.export need C++ or
- * Python, or a package: `tensoa compile MODEL --out FILE.pt2`.
+ * Packages, tree files, ONNX files, and models of servers ("grpc://HOST:PORT/MODEL", with the default options and without
+ * authentication). TorchScript and programs of torch.export need C++ or Python, or a package: `tensoa compile MODEL --out FILE.pt2`.
  *
  * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched. tensoa_last_error() returns
  * what is wrong and what to do. No exception of C++ gets out, and none ends the process.
@@ -76,8 +76,8 @@ const char* tensoa_last_error(void);
 /* ---- models */
 
 /** Loads a model. One that this process has already on the device is not shared: load it once, and make a call for each thread.
- * @param path of a package or tree file, or the URL of a model of a server
- * @param device "cpu", "cuda:0", …; "auto": the one that a package is for, the CPU for trees and servers
+ * @param path of a package, tree file or ONNX file, or the URL of a model of a server
+ * @param device "cpu", "cuda:0", …; "auto": the one that a package is for, the CPU for others
  * @param abi TENSOA_ABI: another one is TENSOA_CONFIG_ERROR
  * @param model set to a handle, which tensoa_free_model() frees */
 tensoa_status tensoa_load_abi(const char* path, const char* device, int abi, tensoa_model** model);
@@ -145,7 +145,9 @@ tensoa_status tensoa_new_call(const tensoa_model* model, const tensoa_queue* que
  * @param stride bytes, of any sign; on a GPU a multiple of the element's size, 0 or more
  * @param count rows; of a scalar 1
  * @return TENSOA_CONFIG_ERROR for a name that the model does not have; TENSOA_BINDING_ERROR for another dtype (trees read any numbers,
- * and write float32 or float64), a negative count, NULL with rows, a stride below the size of an element, more than one element of a scalar. What was bound before stays. */
+ * and write float32 or float64), a negative count, NULL with rows, elements that overlap (a stride nearer to 0 than their size; inputs
+ * may have 0), a count other than 1 of a scalar, on a GPU an address or a stride that is not a multiple of the element's size. What
+ * was bound before stays. */
 tensoa_status tensoa_bind(tensoa_call* call, const char* name, const void* data, tensoa_dtype dtype, int64_t stride, int64_t count);
 
 /** The same by number, without looking for the name. @param index of tensoa_describe_input(), tensoa_describe_output() */
