@@ -10,8 +10,8 @@
 
 namespace tensoa::models {
 
-/// The objects of an event: pt in GeV, phi in rad; objects of one kind by falling pt, 0 where there
-/// is none.
+/// The objects of an event: pt in GeV, phi in rad; objects of one kind by falling pt, 0 where one
+/// is missing.
 template <template <class> class F>
 struct TriggerObjects {
   F<float> met_pt, met_eta, met_phi;

@@ -21,8 +21,8 @@
  * Packages, tree files, ONNX files, and models of servers ("grpc://HOST:PORT/MODEL", with the default options and without
  * authentication). TorchScript and programs of torch.export need C++ or Python, or a package: `tensoa compile MODEL --out FILE.pt2`.
  *
- * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched. tensoa_last_error() returns
- * what is wrong and what to do. No exception of C++ gets out, and none ends the process.
+ * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched (an ONNX file that fails while it
+ * runs may have written a part). tensoa_last_error() returns what is wrong and what to do. No exception of C++ gets out, and none ends the process.
  * *Threads*: a model and a queue may be used by any number of threads; a call belongs to one thread at a time.
  * *Handles*: NULL where one is expected is TENSOA_CONFIG_ERROR, to free NULL does nothing. In a build without NDEBUG, a handle that was
  * freed is TENSOA_CONFIG_ERROR, too; else using one is undefined.
@@ -77,7 +77,7 @@ const char* tensoa_last_error(void);
 
 /** Loads a model. One that this process has already on the device is not shared: load it once, and make a call for each thread.
  * @param path of a package, tree file or ONNX file, or the URL of a model of a server
- * @param device "cpu", "cuda:0", …; "auto": the one that a package is for, the CPU for others
+ * @param device "cpu", "cuda:0", …; "auto": a GPU for a package that is for GPUs alone, else the CPU
  * @param abi TENSOA_ABI: another one is TENSOA_CONFIG_ERROR
  * @param model set to a handle, which tensoa_free_model() frees */
 tensoa_status tensoa_load_abi(const char* path, const char* device, int abi, tensoa_model** model);
@@ -139,7 +139,7 @@ void tensoa_free_queue(tensoa_queue* queue);
  * @param call set to a handle, which tensoa_free_call() frees, before its model */
 tensoa_status tensoa_new_call(const tensoa_model* model, const tensoa_queue* queue, tensoa_call** call);
 
-/** Says where a column lies, from now on: element i begins at `data` + i * `stride`. Nothing is copied or read now.
+/** Sets where a column lies, from now on: element i begins at `data` + i * `stride`. Nothing is copied or read now.
  * @param name of an input or an output, as of tensoa_describe_input() and tensoa_describe_output()
  * @param data on the device of the call; memory of inputs is only read
  * @param stride bytes, of any sign; on a GPU a multiple of the element's size, 0 or more

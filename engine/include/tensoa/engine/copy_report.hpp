@@ -15,7 +15,7 @@ enum class CopyReason : std::uint8_t {
   kRagged,          ///< in: padded rows, masks, segments
   kOwnOutput,       ///< out: the engine allocates its outputs
   kCudaGraph,       ///< in, out: a captured graph works in its own memory
-  kOverlap,         ///< out: a result lay in memory that another output is written to
+  kOverlap,         ///< out: a result, or an input, lay in memory that an output is written to
   kService,         ///< in, out: columns of a GPU pass through other memory to a service and back
   kRowMajor,        ///< in, out: the engine has row-major tensors alone, and the block is none
 };

@@ -66,7 +66,7 @@ class Engine {
   /// @param binding checked; `prepared` was made for it
   virtual RowDependence row_dependence([[maybe_unused]] const Binding& binding,
                                        [[maybe_unused]] const Prepared& prepared) const {
-    return {RowDependence::Answer::kUnknown, "the engine that runs it does not say"};
+    return {RowDependence::Answer::kUnknown, "the engine that runs it does not report it"};
   }
 
   /// Runs the model on the columns, in the order of `queue`.
@@ -75,7 +75,8 @@ class Engine {
   /// @param prepared made by this engine, or one of its kind and signature
   /// @return the bytes that were copied, counted where they are copied
   /// @throws BindingError when an output does not fit its block; EngineError when the model fails.
-  /// Outputs are then untouched, unless the device failed while an answer was copied.
+  /// Outputs are then untouched, unless the device failed while an answer was copied; ONNX Runtime,
+  /// and a server with SharedMemory, may have written a part.
   virtual CopyReport run(const Queue& queue, const Binding& binding,
                          const Prepared& prepared) const = 0;
 

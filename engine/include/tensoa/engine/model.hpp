@@ -77,8 +77,8 @@ class Model {
   void reload(const ModelLocation& location) const { model_.reload(location); }
 
   /// For callers who record calls of this model in a CUDA graph (cudaStreamBeginCapture): what a recorded call uses.
-  /// It lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as
-  /// they may wait, or allocate memory: those of every model but fused packages, and all with TENSOA_VERIFY_CONST=1.
+  /// It lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as they may wait
+  /// or allocate memory: with TENSOA_VERIFY_CONST=1, and of all but fused packages without package::Options::cuda_graphs.
   ///
   /// Call forward() on the queue first with the number of rows to record. A call there with more rows replaces memory
   /// that the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one,
@@ -103,7 +103,7 @@ class Model {
   }
 
   /// Runs the model on the columns of `metadata`, on this handle's queue. With no rows in any output nothing runs.
-  /// @throws ConfigError without a queue; BindingError, LoadError, DeviceError, EngineError; outputs are then untouched
+  /// @throws ConfigError without a queue; BindingError, LoadError, DeviceError, EngineError; outputs are then as after Engine::run()
   template <template <template <class> class> class... Layouts>
   CopyReport forward(const ModelMetadata<Layouts...>& metadata) const {
     return model_.run(queue(), metadata.binding());

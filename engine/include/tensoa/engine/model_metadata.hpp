@@ -89,8 +89,8 @@ class ModelMetadata {
                  sizeof...(Inputs),
                  match} {
     static_assert(
-        std::is_same_v<std::tuple<Inputs<detail::Pointer>..., Outputs<detail::Pointer>...>,
-                       std::tuple<Layouts<detail::Pointer>...>>,
+        std::is_same_v<std::tuple<Inputs<std::add_pointer_t>..., Outputs<std::add_pointer_t>...>,
+                       std::tuple<Layouts<std::add_pointer_t>...>>,
         "ModelMetadata<…>: list the layouts of the inputs, then those of the outputs");
     require_valid(binding_);
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "tensoa/engine/loader.hpp"
 #include "tensoa/engine/model_metadata.hpp"
+#include "tensoa/soa/portable_collection.hpp"
 
 namespace tensoa {
 
@@ -50,6 +52,17 @@ namespace detail {
 /// @throws BindingError that names two blocks of one layout that lie, or whose offsets lie, in two
 /// collections: a rebind would move both to one
 void require_one_collection_each(const Binding& binding);
+
+/// A collection of `rows` rows with room for one more, so that its columns can be offsets of `rows`
+/// groups: the last one is where the last group ends.
+/// @throws ConfigError, DeviceError
+template <template <template <class> class> class Layout, std::integral Rows>
+PortableCollection<Layout> collection_with_end(Rows rows, Device device) {
+  if (!std::in_range<std::size_t>(rows)) return PortableCollection<Layout>(rows, device);
+  PortableCollection<Layout> collection(static_cast<std::size_t>(rows) + 1, device);
+  collection.resize(static_cast<std::size_t>(rows));
+  return collection;
+}
 
 }  // namespace detail
 

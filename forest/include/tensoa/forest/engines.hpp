@@ -19,8 +19,8 @@ struct Options {
   ReadOptions trees = {};
 };
 
-/// Makes trees known to Model, on the CPU: tree files of XGBoost (JSON, UBJSON) and LightGBM (text) as they are, and
-/// packages that `tensoa compile` made of these and other formats.
+/// Makes trees known to Model, on the CPU and NVIDIA GPUs: tree files of XGBoost (JSON, UBJSON, the binary form of before
+/// 3.1) and LightGBM (text) as they are, and packages that `tensoa compile` made of these and other formats.
 ///
 /// A tree file reads the columns of all input blocks: by the names of its features where it has names that were
 /// not made up (f0, Column_0), else, and for Match::kByOrder, in order, a vector as its parts. Any dtype, any stride, Repack too: nothing is

@@ -11,10 +11,10 @@ namespace tensoa::onnx {
 /// the file reads columns where they lie, and also runs on a GPU: this is for files of which none can be made, and for
 /// comparing. On a GPU a file is a LoadError.
 ///
-/// ONNX Runtime is opened by the first file, any release from 1.16 on, and stays: `libonnxruntime.so` as
-/// `$TENSOA_ONNXRUNTIME` says (the file or its folder), else in the folder of the program and in `../lib`, where `find`
-/// says, in the Python package onnxruntime (of `$TENSOA_PYTHON`, `$VIRTUAL_ENV`, next to the Python package of tensoa),
-/// where the dynamic linker looks. Without it each ONNX file is a LoadError with the searched places, and all other
+/// ONNX Runtime is opened by the first file, any release from 1.16 on, and stays: `libonnxruntime.so` of
+/// `$TENSOA_ONNXRUNTIME` (the file or its folder), else in the folder of the program and in `../lib`, in that of `find`, in
+/// the Python package onnxruntime (of the interpreter `$TENSOA_PYTHON`, of `$VIRTUAL_ENV`, of the `.venv` of a checkout, next
+/// to the Python package of tensoa), where the dynamic linker looks. Without it each ONNX file is a LoadError with the searched places, and all other
 /// models work.
 ///
 /// A block is a tensor: its sizes and dtype are those of the model's argument, its place that of its name, or its number

@@ -20,18 +20,18 @@ struct Retry {
   std::chrono::milliseconds first_pause{10};  ///< before the second attempt; doubles, with jitter
   std::chrono::milliseconds longest_pause{1000};
 
-  /// Failures after which no call is repeated until successes have made up for half of them, ten for each: a
-  /// service that is overloaded gets no additional load (gRPC's retry throttling, gRFC A6). More than the calls
-  /// in flight, which all fail when a server goes.
+  /// Failures, less one for every ten successes, from which on no call is repeated: a service that is
+  /// overloaded gets no additional load (gRPC's retry throttling, gRFC A6). More than the calls in flight,
+  /// which all fail when a server goes.
   int budget = 500;
 };
 
 /// The treatment of calls when no server has the loaded model any more: the end of an update. While some servers still have
 /// it, calls go to these. A server that has denied it is asked again for a second or more, as an address may lead to several servers.
 enum class OnNewVersion : std::uint8_t {
-  kStay,  ///< Answers of another model are none: the fallback runs, where there is one, else calls fail.
+  kStay,  ///< Answers of another model are refused: the fallback runs, where there is one, else calls fail.
   kFail,    ///< Calls fail, also where there is a fallback.
-  kFollow,  ///< Calls go on with the new model, and a warning (log()) says so, where all servers that work agree on it, and its names,
+  kFollow,  ///< Calls go on with the new model, and a warning (log()) is written, where all servers that work agree on it, and its names,
   ///< dtypes, shapes, order of columns and independence of rows allow the plan; else they fail. The fallback, which is the old model,
   ///< does not run any more.
 };

@@ -9,7 +9,8 @@
 
 namespace tensoa::remote {
 
-/// A call that a server did not answer, or answered wrongly. Its columns are untouched.
+/// A call that a server did not answer, or answered wrongly. Its columns are untouched, but outputs in SharedMemory, which
+/// the server writes itself.
 class ServiceError : public EngineError {
  public:
   /// @param code of gRPC: 14 for UNAVAILABLE

@@ -17,7 +17,7 @@
 
 /// @file
 /// Work that waits without holding a thread, as a C++20 coroutine. Tasks of a ModuleGraph continue on oneTBB, those
-/// of a framework where its Scheduler says (docs/scheduling.md has one in 40 lines).
+/// of a framework where its Scheduler wants (docs/scheduling.md has one in 40 lines).
 
 namespace tensoa::sched {
 
@@ -174,7 +174,7 @@ inline auto Task::operator co_await() && noexcept {
 
 namespace detail {
 
-/// Lets one of two go first: the coroutine that suspends, and the call that says there is nothing
+/// Lets one of two go first: the coroutine that suspends, and the call after which there is nothing
 /// to wait for.
 class Settled {
  public:

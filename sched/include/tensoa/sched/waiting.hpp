@@ -28,7 +28,7 @@ class Waiting {
 };
 
 /// Threads of the run ask the driver for the events of the queues, between modules and while they
-/// are idle: no other thread, and the most events per second of all ways. After 0.1 ms without
+/// are idle: no other thread; which way is fastest when is in docs/scheduling.md. After 0.1 ms without
 /// anything to do the thread sleeps between two questions.
 std::unique_ptr<Waiting> wait_by_polling();
 

@@ -201,17 +201,6 @@ class PortableCollection {
 
 namespace detail {
 
-/// A collection of `rows` rows with room for one more, so that its columns can be offsets of `rows`
-/// groups: the last one is where the last group ends.
-/// @throws ConfigError, DeviceError
-template <template <template <class> class> class Layout, std::integral Rows>
-PortableCollection<Layout> collection_with_end(Rows rows, Device device) {
-  const std::size_t size = checked_capacity<Layout>(rows);
-  PortableCollection<Layout> collection(size + 1, device);
-  collection.resize(size);
-  return collection;
-}
-
 /// Copies the first `rows` rows, which both have room for. @return bytes enqueued
 template <template <template <class> class> class Layout, DeviceLike D, DeviceLike E>
 std::size_t copy_rows(const Queue& queue, const PortableCollection<Layout, D>& from,

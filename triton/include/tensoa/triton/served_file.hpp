@@ -10,7 +10,7 @@
 namespace tensoa::triton {
 
 /// Returns the model in a version folder of a Triton repository: model.pt2, or else the only file there that
-/// ends in .pt2, .json, .ubj or .txt.
+/// ends in .pt2, .json, .ubj, .txt or .onnx.
 /// @throws LoadError where nothing, or more than one file, can be meant
 std::filesystem::path model_file_in(const std::filesystem::path& folder);
 

@@ -14,8 +14,8 @@ namespace tensoa::pytorch {
 struct TorchScriptOptions {
   static constexpr std::string_view kOptionsOf = "TorchScript (pytorch::TorchScriptOptions)";
 
-  /// The dtype that weights and buffers of floating point are converted to; as in the file where there
-  /// is none.
+  /// The dtype that weights and buffers of floating point are converted to; that of the
+  /// file where it is empty.
   std::optional<DType> dtype = {};
 };
 
