@@ -222,8 +222,8 @@ def entry(node, command, owner=""):
 
 def public_python():
     """(file, class or function, members) of what users of the Python module call."""
-    called = ("inspect", "compile", "check")
-    for file in ("_runtime.pyi", "compiling.py", "checking.py", "errors.py"):
+    called = ("inspect", "compile", "check", "get_cmake_dir", "get_include")
+    for file in ("__init__.py", "_runtime.pyi", "compiling.py", "checking.py", "errors.py"):
         for node in ast.parse((ROOT / "python" / "tensoa" / file).read_text(encoding="utf-8")).body:
             is_class = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
             if has_words(node) and (is_class or node.name in called):

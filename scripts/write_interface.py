@@ -80,6 +80,15 @@ def of_cpp(folder):
             yield member.find("location").get("file"), of_member(member)
 
 
+def not_read(settings):
+    """Folders of headers of our libraries that Doxygen does not read."""
+    read = re.search(r"^INPUT *= (.*)", settings, re.M)[1].split()
+    lists = [*ROOT.glob("[a-z]*/CMakeLists.txt"), *ROOT.glob("[a-z]*/[a-z]*/CMakeLists.txt")]
+    makers = [path.parent for path in lists if "tensoa_add_library(" in path.read_text(encoding="utf-8")]
+    folders = {str((maker / "include").relative_to(ROOT)) for maker in makers if (maker / "include").is_dir()}
+    return sorted(folders - set(read))
+
+
 def of_python():
     for file, node, members in public_python():
         yield file, one_line(signature(node))
@@ -107,6 +116,8 @@ def main():
             + "\n".join(options)
             + "\n"
         )
+        if missing := not_read(settings):
+            sys.exit(f"write_interface: INPUT and STRIP_FROM_INC_PATH of docs/Doxyfile lack {', '.join(missing)}")
         done = subprocess.run(["doxygen", "-"], input=settings, text=True, cwd=ROOT, check=False, stderr=subprocess.PIPE)
         if done.returncode:
             sys.exit(f"write_interface: doxygen failed: {done.stderr}")
