@@ -130,7 +130,7 @@ lint: setup ## Check style, format and types of python/, tests/service/ and exam
 	  .venv/bin/ruff $$step --config python/pyproject.toml packaging $(python_scripts) || exit 1; done
 	@$(PYTHON) scripts/check_packaging.py
 
-conventions: ## Check licence lines, file sizes and machine paths
+conventions: ## Check licence lines, file sizes, words and commit subjects
 	@scripts/check_conventions.sh
 
 # inout is Fortran, the others are names and parts of texts.

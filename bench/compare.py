@@ -152,8 +152,8 @@ LOST
 - ONNX Runtime, SOFIE and the libraries of trees get a row-major array that exists already. *Packed*: columns become rows before the call,
   and the answer becomes columns after it.
 - Answers are compared: of networks with float64 (the differences are in the results), ours of trees are those of XGBoost to the last bit.
-- ONNX Runtime on a GPU was not measured: the machine's wheel has no CUDA provider, the machine has no network, and onnxruntime-gpu
-  1.31.1, the newest one on PyPI, has 256 MB, while at most 64 MiB can be copied to it.
+- ONNX Runtime on a GPU was not measured: that of the GPU machine has no CUDA provider. RBDT next to tensoa, FastForest, lleaves and
+  tl2cgen is in [another run](trees.md#speed-compared-with-other-libraries).
 - An empty cell was not measured. Its reason is below the tables of the machine, unless the library does not run such a model.
 - **Bold**: the fastest of a row. *Bare program*, a part of a call, and *waited once*, several calls before a wait, are shown and not
   compared.

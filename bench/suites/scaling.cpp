@@ -520,7 +520,7 @@ std::vector<ResultRow> measure_on(const std::vector<Device>& devices,
   return rows;
 }
 
-/// Requirements of the issue that the machine lacks.
+/// Numbers of GPUs that the machine lacks.
 void add_not_measured(std::vector<ResultRow>& rows, const std::vector<Device>& gpus) {
   for (const std::size_t count : kNumbersOfGpus) {
     if (count <= gpus.size()) continue;

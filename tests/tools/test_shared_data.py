@@ -85,7 +85,7 @@ def test_tracks_of_the_real_event_against_its_truth(our_model, out):
     tables = [pyarrow.csv.read_csv(path).to_pydict() for path in (out / "tracks.csv", *files)]
     categories = {(kind, name): (c["found"], c["particles"]) for kind in ("all", "primary") for name, c in run[kind].items()}
     assert {key: run[key] for key in ("tracks", "fakes", "duplicates")} | categories == counted(*tables)
-    # Counted elsewhere (issue 32), by another program: true edges alone, connected.
+    # Counted by another program: true edges alone, connected.
     assert run["all"]["min_hits_3"]["ceiling"] == pytest.approx(0.854, abs=5e-4)
     assert run["all"]["min_pt_1_gev"]["ceiling"] == pytest.approx(0.926, abs=5e-4)
 
