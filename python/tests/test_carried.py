@@ -145,7 +145,7 @@ def test_random_numbers_are_not_taken_for_those_of_a_state():
         assert state_of(model, iter(calls)) == state
 
 
-def test_a_state_has_a_name_of_its_own():
+def test_a_state_has_a_unique_name():
     """Where an argument, or a buffer of another part, has it, and where a result is called as the next state."""
     assert [block.name for block in found(Largest("x"), "x[3]")[1].inputs] == ["x", "x_"]
 

@@ -75,7 +75,7 @@ def test_folder_is_refused_before_the_work_that_would_be_written_there(tmp_path)
         command.check_writable(tmp_path)
 
 
-def test_steps_that_take_long_are_told_once_where_there_is_no_terminal(monkeypatch, capsys):
+def test_long_steps_are_printed_once_without_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(command._Progress, "PATIENCE", 0.3)
     with command.working("making out") as say:
         command.step("short")

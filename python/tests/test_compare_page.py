@@ -49,7 +49,7 @@ def test_the_fastest_of_a_row_is_bold_and_what_was_not_measured_is_empty(compare
     assert cells(text, "1") == [["1", "**2**", "4"]] and cells(text, "16") == [["16", "**3**", ""]]
 
 
-def test_our_bare_program_is_no_win_over_a_peer(compare):
+def test_our_bare_program_is_not_a_win_over_a_peer(compare):
     text = compare.page({"compare-cpu": results([("aot_fused", 1, 2.0), ("fused_call", 1, 0.5), ("sofie", 1, 1.0)])})
     assert "**1 of 1** comparisons" in text
     assert cells(text, "1") == [["1", "2", "0.5", "**1**"]]
@@ -72,7 +72,7 @@ def test_losses_are_summed_up_by_theme_and_machine(compare):
     assert "\n- Networks" not in text
 
 
-def test_a_call_that_is_waited_for_has_a_table_of_its_own(compare):
+def test_calls_with_a_wait_have_a_separate_table(compare):
     file = results([("aot_graph", 1, 2.0), ("aot", 1, 4.0)])
     file["runs"][0]["rows"] += [row | {"stage": "latency", "median_us": 8.0} for row in file["runs"][0]["rows"]]
     text = compare.page({"compare-gpu": file})

@@ -151,7 +151,7 @@ def test_the_command_takes_a_description_for_networks_and_trees(tmp_path):
     assert manifest(tmp_path / "n.pt2").binding == binding.load(described).text
 
 
-def test_a_description_beside_columns_or_outputs_is_refused(tmp_path):
+def test_a_description_together_with_columns_or_outputs_is_refused(tmp_path):
     described = write_binding(tmp_path, *THREE_TO_TWO)
     for words in ({"columns": ["features=x,y,z"]}, {"outputs": ["preds"]}):
         with pytest.raises(InputError, match="^binding: expected no columns and no outputs, which it describes$"):

@@ -355,7 +355,7 @@ def test_what_is_missing_is_said_with_the_line_to_type(tmp_path):
 
 
 @pytest.mark.parametrize("model, got", [(OfEvent, "type"), (OfEvent().state_dict(), "OrderedDict"), (None, "NoneType")])
-def test_what_is_no_model_is_refused(model, got, tmp_path):
+def test_what_is_not_a_model_is_refused(model, got, tmp_path):
     message = refusal(model, tmp_path, columns=["x=u"])
     assert message == f"the model is a {got}, expected a torch.nn.Module or the path of a file"
 

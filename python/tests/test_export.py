@@ -441,7 +441,7 @@ def test_command_refuses_in_one_line(arguments, message, tmp_path, monkeypatch, 
 @pytest.mark.parametrize(
     "words, asked", [(["--deterministic"], True), (["--no-deterministic"], False), ([], Options.deterministic)]
 )
-def test_command_asks_for_sums_that_are_the_same_bits_at_every_call(words, asked, tmp_path, monkeypatch):
+def test_command_requests_sums_that_are_the_same_bits_at_every_call(words, asked, tmp_path, monkeypatch):
     got = []
 
     def recorded(*arguments):
@@ -570,7 +570,7 @@ def test_a_large_model_is_called_large(tmp_path, monkeypatch):
     )
 
 
-def test_a_large_table_is_no_text_for_the_compiler(tmp_path, monkeypatch):
+def test_a_large_table_is_not_text_for_the_compiler(tmp_path, monkeypatch):
     """As numbers in C++ or in assembly, a table of 256 MiB took 5 GB and 3 minutes."""
     lines, sources, build = [], [], cpu.build
     columns = bind([block("k", ["k"], column_dtype="int64", dtype="int64")], THREE_TO_TWO[1])

@@ -33,7 +33,7 @@ def test_where_no_kind_is_possible_all_reasons_are_said():
     assert str(caught.value) == "not a or c: no; not b: never"
 
 
-def test_a_kind_of_which_one_before_it_said_why_there_is_none_is_not_tried():
+def test_a_kind_that_an_earlier_one_excluded_is_not_tried():
     def needless(_):
         raise AssertionError("tried")
 
@@ -43,7 +43,7 @@ def test_a_kind_of_which_one_before_it_said_why_there_is_none_is_not_tried():
     assert caught.value.reasons == {"a": "no time", "b": "no time"}
 
 
-def test_wrong_input_is_no_reason_to_try_another_kind():
+def test_wrong_input_is_not_a_reason_to_try_another_kind():
     with pytest.raises(InputError, match="^wrong columns$"):
         first_possible({"a": raising(InputError("wrong columns")), "b": lambda _: None})
 

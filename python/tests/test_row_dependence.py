@@ -131,7 +131,7 @@ def test_a_branch_on_the_number_of_rows_proves_nothing(is_few):
         ("unheard_of({x}) == {x}", False),
     ],
 )
-def test_a_condition_that_holds_for_any_number_of_rows_is_no_branch(condition, always):
+def test_a_condition_that_holds_for_any_number_of_rows_is_not_a_branch(condition, always):
     words = condition.format(x="L['x'].size()[0]", y="L['y'].size()[0]")
     sizes = {"L['x'].size()[0]": "size0", "L['y'].size()[0]": "size1"}
     assert row_numbers._holds_always(words, sizes) is always

@@ -23,7 +23,7 @@ ROWS, OTHERS = "L['x'].size()[0]", "L['y'].size()[0]"
         "(rows // (rows + others)) == 0",
     ],
 )
-def test_what_holds_for_any_number_of_rows_is_no_branch(condition):
+def test_what_holds_for_any_number_of_rows_is_not_a_branch(condition):
     assert _holds_always(*named(condition))
 
 

@@ -182,6 +182,6 @@ def test_packages_of_such_models_are_fused(model, columns, tmp_path):
     assert "fused into 1 kernel:" in lines and "rows: each is calculated from itself alone" in lines
 
 
-def test_random_numbers_are_said_and_not_the_counter_beside_them():
+def test_random_numbers_are_reported_instead_of_their_counter():
     with pytest.raises(Changes, match="the model draws random numbers: calls of the same numbers, with the same state, give"):
         found(Noise())

@@ -259,7 +259,7 @@ TEST_F(C, WhatIsMissingIsNamed) {
   tensoa_free_queue(nullptr);
 }
 
-TEST_F(C, AFileThatIsNoPackageIsRefused) {
+TEST_F(C, AFileThatIsNotAPackageIsRefused) {
   const tensoa::test::TemporaryFolder folder;
   const std::string path = folder.write("model.pt2", "nothing");
   EXPECT_THAT(said(tensoa_load(path.c_str(), "cpu", &model.handle)),

@@ -150,7 +150,7 @@ TEST_F(CollectionTest, AScalarHasOneValueInAllRows) {
               ThrowsMessage<InputError>(HasSubstr("no value of the scalar field")));
 }
 
-TEST_F(CollectionTest, ANameThatIsNoFieldIsRefusedWithTheNearest) {
+TEST_F(CollectionTest, ANameThatIsNotAFieldIsRefusedWithTheNearest) {
   test::write_text(path("a.csv"), "x,y\n");
   EXPECT_THAT(
       [&] {

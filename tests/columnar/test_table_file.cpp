@@ -210,7 +210,7 @@ TEST_F(TableFileTest, FieldsOfStructsInListsOfEveryTypeAreLists) {
   }
 }
 
-TEST_F(TableFileTest, TextOfALaterBlockThatIsNoNumberEndsTheFile) {
+TEST_F(TableFileTest, TextOfALaterBlockThatIsNotANumberEndsTheFile) {
   std::string text = "x,y\n";
   for (int i = 0; i < 400'000; ++i) text += std::to_string(i % 1'000) + ",1\n";
   const TableFile file(test::write_text(path("a.csv"), text + "one,1\n"));

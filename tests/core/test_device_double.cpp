@@ -138,7 +138,7 @@ TEST_F(SeveralDevices, RunWorkInTheOrderOfEventsAcrossDevices) {
   EXPECT_EQ(*to.data(), std::byte{7});
 }
 
-TEST_F(SeveralDevices, HoldBackAlsoTheDefaultStreamsAndThatOfTheCallingThreadOnly) {
+TEST_F(SeveralDevices, BlockAlsoTheDefaultStreamsAndThatOfTheCallingThreadOnly) {
   const Buffer from(kFirst, 1);
   const Queue producer(kFirst);
   const Queue busy(kSecond);

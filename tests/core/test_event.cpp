@@ -57,7 +57,7 @@ TEST(Event, OrdersTwoStreamsWithoutTheHost) {
   EXPECT_EQ(seen.front(), std::byte{1});
 }
 
-TEST(Event, OfAGpuIsNoBusinessOfACpuQueue) {
+TEST(Event, OfAGpuIsRefusedByACpuQueue) {
   if (device_count(DeviceKind::kCuda) == 0) GTEST_SKIP() << "no CUDA device";
   const Queue producer(Device::cuda(0));
   EXPECT_THAT([&] { Queue(Device::cpu()).wait_for(Event(producer)); },

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<Lease> && sizeof(Lease) == 16);
 
-TEST(Lease, OfNobodyIsLive) { EXPECT_TRUE(Lease().is_live() && Lease().is_current()); }
+TEST(Lease, WithoutAnOwnerIsLive) { EXPECT_TRUE(Lease().is_live() && Lease().is_current()); }
 
 TEST(Lease, EndsWithItsOwner) {
   std::optional<LeaseOwner> owner = LeaseOwner::make();
@@ -50,7 +50,7 @@ TEST(Lease, IsLiveButNotCurrentOnceItWasRenewed) {
   EXPECT_NE(next.lease(), second);
 }
 
-TEST(Lease, OfNobodyIsRenewedAsOfNobody) {
+TEST(Lease, RenewOfAnUnusedOwnerReturnsAnEmptyLease) {
   LeaseOwner unused;
   EXPECT_EQ(unused.renew(), Lease());
 }

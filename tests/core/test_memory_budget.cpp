@@ -122,7 +122,7 @@ TEST_P(MemoryBudget, IsChargedOnceForMemoryThatAResourceHasCharged) {
   EXPECT_THROW(Buffer(device(), 1, other), DeviceFullError) << "that of any other is charged";
 }
 
-TEST_P(MemoryBudget, ThereIsNoneUntilItIsSetAndItCanBeTakenAway) {
+TEST_P(MemoryBudget, IsUnlimitedUntilItIsSetAndAfterItIsRemoved) {
   EXPECT_EQ(memory_budget(device()), kNoBudget);
   memory_budget(device(), 5);
   EXPECT_EQ(memory_budget(device()), 5U);

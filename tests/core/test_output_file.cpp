@@ -58,7 +58,7 @@ TEST_F(OutputFileTest, WhatIsNotCommittedDisappearsAndTheOldFileStays) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(OutputFileTest, APathThatCannotBeWrittenIsFoundAtOnce) {
+TEST_F(OutputFileTest, APathThatCannotBeWrittenIsRefusedImmediately) {
   try {
     const OutputFile file(folder_ / "missing" / "a.txt");
     FAIL();

@@ -27,7 +27,7 @@ TEST(PrometheusText, EscapesTheValuesOfLabels) {
   EXPECT_EQ(text.text(), "x{file=\"a\\\"b\\\\c\\nd\"} 1\n");
 }
 
-TEST(PrometheusText, KeepsLargeCountersToTheLastDigitAndNamesWhatIsNoNumber) {
+TEST(PrometheusText, KeepsLargeCountersToTheLastDigitAndNamesWhatIsNotANumber) {
   PrometheusText text;
   text.sample("x", {}, 9007199254740991.0);
   text.sample("x", {}, std::numeric_limits<double>::infinity());

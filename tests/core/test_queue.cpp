@@ -53,7 +53,7 @@ TEST(Queue, BorrowTakesTheLegacyDefaultStream) {
   Queue::borrow(Device::cuda(0), reinterpret_cast<void*>(std::uintptr_t{1})).wait();
 }
 
-TEST(Queue, OfTheCpuIsDoneAtOnceAndCallsInThisThread) {
+TEST(Queue, OfTheCpuIsDoneImmediatelyAndCallsInThisThread) {
   std::thread::id caller;
   Queue(Device::cpu()).when_done([&] { caller = std::this_thread::get_id(); });
   EXPECT_EQ(caller, std::this_thread::get_id());

@@ -41,7 +41,7 @@ TEST_F(FindLoader, RefusesOneThatCompilesOtherwiseThanAsked) {
               ThrowsMessage<LoadError>(HasSubstr("; request CompilationType::kJustInTime, or")));
 }
 
-TEST_F(FindLoader, RefusesAFileThatNobodyAccepts) {
+TEST_F(FindLoader, RefusesAFileThatNoLoaderAccepts) {
   const TemporaryFile other("model.other_kind");
   EXPECT_THAT([&] { find_loader(other.path()); },
               ThrowsMessage<LoadError>(

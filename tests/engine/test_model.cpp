@@ -180,7 +180,7 @@ TEST_F(ModelTest, WarmUpRunsOnZerosOfTheDeclaredSizes) {
 }
 
 /// Where the last group ends is one row more than there are groups.
-TEST_F(ModelTest, WarmUpMakesOffsetsForAsManyGroupsAsAreAskedFor) {
+TEST_F(ModelTest, WarmUpMakesOffsetsForTheRequestedNumberOfGroups) {
   const PortableCollection<test::Groups> groups(4, Device::cpu());
   const auto offsets = groups.const_view().records().offsets();
   SoAMetadata<Points, test::Groups> inputs(10, 3);
@@ -208,7 +208,7 @@ TEST_F(ModelTest, WarmUpMakesOffsetsForAsManyGroupsAsAreAskedFor) {
               ThrowsMessage<ConfigError>(HasSubstr("a capacity of -1 rows is impossible")));
 }
 
-TEST_F(ModelTest, ACallIsNoWarmUpAndAWarmUpOfNoRowsIsNothing) {
+TEST_F(ModelTest, ACallIsNotAWarmUpAndAWarmUpOfNoRowsIsNothing) {
   const Model<> model(file_.path());
   const Plan plan = model.plan(metadata());
   model.forward(queue_, plan);

@@ -103,7 +103,7 @@ void check_plan(std::mt19937& random) {
   }
 }
 
-TEST(PlanOfAnyLayouts, RebindsToCollectionsOfAnySizeAndCapacityAsIfBoundAnew) {
+TEST(PlanOfAnyLayouts, RebindsToCollectionsOfAnySizeAndCapacityLikeANewPlan) {
   std::mt19937 random(kSeed);
   test::for_each_random_pair(
       [&]<template <template <class> class> class A, template <template <class> class> class B>() {

@@ -231,7 +231,7 @@ TEST_F(Reload, WhileEventsRunOnManyThreadsEachCallHasTheWeightsOfOneFile) {
   EXPECT_EQ(ScaleEngine::alive, 1);
 }
 
-TEST_F(Reload, TwoReloadsAndFirstLoadsAtOnceEndWithOneFile) {
+TEST_F(Reload, TwoReloadsAndAFirstLoadAtTheSameTimeEndWithOneFile) {
   for (int i = 0; i < 20; ++i) {
     const Model<> model(first_);
     {

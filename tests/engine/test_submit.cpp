@@ -91,7 +91,7 @@ TEST_P(Submit, GivesTheErrorOfTheRunToTheCompletion) {
   EXPECT_EQ(message, "the fake engine failed on demand");
 }
 
-TEST_P(Submit, WrongUseThrowsAndCallsNobody) {
+TEST_P(Submit, WrongUseThrowsAndCallsNothing) {
   const Model<> model(copy_.path());
   Plan plan = model.plan(metadata());
   int calls = 0;

@@ -69,7 +69,7 @@ TEST(Lightgbm, LinksGiveItsAnswers) {
 }
 
 // Values up to 1e-35f go where 0 goes: thresholds there are among the models.
-TEST(Lightgbm, ThresholdsBesideZeroAreTested) {
+TEST(Lightgbm, ThresholdsNextToZeroAreTested) {
   EXPECT_THAT(tree_file("lightgbm_regression.txt"), HasSubstr(" -1.0000000180025095e-35 "));
   EXPECT_THAT(tree_file("lightgbm_regression.txt"), HasSubstr(" 1.0000000180025095e-35 "));
 }

@@ -191,7 +191,7 @@ std::filesystem::path file_with_names(const std::string& names, const char* file
   return path;
 }
 
-TEST_F(TreeFiles, AFeatureThatNoColumnHasTheNameOfIsNamedBesideTheNearest) {
+TEST_F(TreeFiles, AFeatureWithoutAColumnIsNamedWithTheNearestColumn) {
   const std::string names = R"("pt","eta_jets","phi","n_tracks","x","y","z")";
   Model<> trees(file_with_names(names, "names.json"));
   PortableCollection<Named> named(4, Device::cpu());

@@ -294,7 +294,7 @@ struct Four {
 };
 
 /// The first two and the last column lie as in a collection.
-TEST(FromArrow, GivesColumnsWhoseDistancesAPlanAsksForToo) {
+TEST(FromArrow, ReturnsColumnsWhoseDistancesAPlanChecks) {
   PortableCollection<Four> four(10, Device::cpu());
   const auto records = four.const_view().records();
   SoAMetadata<Four> blocks(10);

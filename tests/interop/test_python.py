@@ -210,7 +210,7 @@ def test_memory_lives_until_both_sides_are_done(cpp_first):
     assert library.count_live_collections() == before
 
 
-def test_a_capsule_that_nobody_takes_releases_its_tensor(collection):
+def test_a_capsule_that_is_not_consumed_releases_its_tensor(collection):
     capsule = Positions(collection, CPU).__dlpack__(max_version=(1, 0))
     assert "dltensor_versioned" in repr(capsule)
     del capsule  # the fixture counts

@@ -147,7 +147,7 @@ TEST_F(EventSources, WhatAreNoClustersIsNamed) {
                  "event a: cluster 1: got energy = -2, expected 0 to 1e+06 GeV");
 }
 
-TEST_F(EventSources, WhatIsNoFileOfClustersFailsWhenItIsRead) {
+TEST_F(EventSources, WhatIsNotAFileOfClustersFailsWhenItIsRead) {
   folder_.write("a.csv", "x,y\n");
   folder_.write("b.parquet", "PAR1");
   const auto sources = find({path("a.csv"), path("b.parquet"), path("none.parquet")});

@@ -60,7 +60,7 @@ TEST(ReportPage, DrawsTheClustersOfMostEnergyOfALargeEvent) {
   EXPECT_EQ(data["events"][0]["energy"].get<std::string>().size(), 4 * kMaxReportClusters / 3 * 4);
 }
 
-TEST(ReportPage, RefusesWhatIsNoSummary) {
+TEST(ReportPage, RefusesWhatIsNotASummary) {
   EXPECT_THAT([] { report_page("[]", {}, {}, {}); },
               ThrowsMessage<ConfigError>(HasSubstr("the summary is not a JSON object")));
 }

@@ -178,7 +178,7 @@ TEST(Archive, FilesOutsideOfTheFolderAreRefused) {
   EXPECT_THAT(reading(no_folder.finish()), fails_with("does not lie in the folder"));
 }
 
-TEST(Archive, WhatIsNoArchiveIsAnError) {
+TEST(Archive, WhatIsNotAnArchiveIsAnError) {
   EXPECT_THAT(reading(""), fails_with("it holds no zip archive"));
   EXPECT_THAT(reading(std::string(100'000, 'x')), fails_with("it holds no zip archive"));
   ZipWriter nothing;

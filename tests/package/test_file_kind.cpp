@@ -62,7 +62,7 @@ const std::vector<std::string> kOfAotInductor{"a/data/aotinductor/model/x.wrappe
                                               "a/archive_format", "a/archive_version"};
 const std::vector<std::string> kOfTorchSave{"s/data.pkl", "s/byteorder", "s/data/0", "s/version"};
 
-TEST_F(FileKindTest, IsToldByWhatIsInTheFileAndNotByItsName) {
+TEST_F(FileKindTest, DependsOnTheContentOfTheFileAndNotOnItsName) {
   EXPECT_EQ(kind_of_file(write("a.pt", kOfPackage)), FileKind::kPackage);
   EXPECT_EQ(kind_of_file(write("b.pt2", kOfTorchScript)), FileKind::kTorchScript);
   EXPECT_EQ(kind_of_file(write("c.pt2", kOfExport)), FileKind::kExportedProgram);
@@ -162,7 +162,7 @@ TEST_F(FileKindTest, AFileOfAnotherProgramIsNamedWithWhatToDo) {
   expect_refused(folder_.path(), {"is a SavedModel of TensorFlow"});
 }
 
-TEST_F(FileKindTest, OfOnnxIsToldByItsFieldsAndNotByItsFirstByte) {
+TEST_F(FileKindTest, OfOnnxDependsOnItsFieldsAndNotOnItsFirstByte) {
   EXPECT_EQ(kind_of_file(folder_.write("a", message_with(7, "graph"))), FileKind::kOnnx);
   EXPECT_EQ(kind_of_file(folder_.write("b", message_with(7, "graph") + '\3')), FileKind::kUnknown);
   EXPECT_EQ(kind_of_file(folder_.write("c", message_with(9, "graph"))), FileKind::kUnknown);

@@ -85,7 +85,7 @@ TEST_F(FusedCpu, BatchesOfRowsAreWrittenOneAfterAnother) {
   expect_sums(out, 0, 100);
 }
 
-TEST_F(FusedCpu, IsToldTheRowsOfEachCollection) {
+TEST_F(FusedCpu, ReceivesTheRowsOfEachCollection) {
   const AotModel model(fused_package("fused_graph"));
   for (const auto& [nodes_count, links_count] :
        {std::pair{5U, 40U}, std::pair{40U, 5U}, std::pair{1U, 1U}, std::pair{9U, 0U}}) {
@@ -247,7 +247,7 @@ TEST_F(FusedCpu, APlanRunsOnlyWithTheModelThatMadeIt) {
   expect_sums(out, 0, 10);
 }
 
-TEST_F(FusedCpu, ABindingThatSomebodyChangesIsCheckedAgain) {
+TEST_F(FusedCpu, AChangedBindingIsCheckedAgain) {
   const AotModel model(fused_package("fused"));
   const auto in = points(10);
   auto out = answers(10);
@@ -417,7 +417,7 @@ TEST_F(FusedCpu, AProgramForGpusIsReadForItsArchitectureAndLaterOnesOfItsGenerat
   }
 }
 
-TEST_F(FusedCpu, AProgramForGpusSaysHowManyRowsOfItsOwnARowIs) {
+TEST_F(FusedCpu, AProgramForGpusStoresHowManyInnerRowsARowHas) {
   const Package whole(fused_package("fused_gpu"));
   const package::FusedKernels& all = *of_gpus(whole).fused->kernels;
   EXPECT_EQ(all.steps[1].times, 1);
@@ -492,7 +492,7 @@ TEST_P(FusedGpu, ReadsAndWritesColumnsForAnyNumberOfRows) {
   }
 }
 
-TEST_P(FusedGpu, CanBeRecordedWhereItIsNoGraphItself) {
+TEST_P(FusedGpu, CanBeRecordedWhereItIsNotAGraphItself) {
   EXPECT_EQ(sums().recordable(kDevice) != nullptr, !GetParam());
 }
 

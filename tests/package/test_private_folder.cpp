@@ -149,7 +149,7 @@ TEST_F(PrivateFolderTest, AForkedProcessThatEndsLeavesTheFolder) {
 
 // ---- what is not ours
 
-TEST_F(PrivateFolderTest, FoldersOfTheUserBesideItStay) {
+TEST_F(PrivateFolderTest, FoldersOfTheUserNextToItStay) {
   for (const char* name : {"package-lists", "package-notes", "package-abcdef", "tensoa"}) {
     fs::create_directories(parent_ / name / "below");
     std::ofstream(parent_ / name / "below/file") << "content";
@@ -233,7 +233,7 @@ TEST_F(PrivateFolderTest, WhatAnotherUserOwnsInItStays) {
   EXPECT_TRUE(fs::exists(left / "model.so"));
 }
 
-TEST_F(PrivateFolderTest, ALockOnTheFolderThatWasNamedBlocksNobody) {
+TEST_F(PrivateFolderTest, ALockOnTheParentFolderDoesNotBlock) {
   const int stranger = open(parent_.c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(flock(stranger, LOCK_EX), 0);
   { const PrivateFolder folder; }  // would wait for ever

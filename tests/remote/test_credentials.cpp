@@ -92,7 +92,7 @@ class Credentials : public testing::Test {
   PortableCollection<test::OneColumn> out_{3, Device::cpu()};
 };
 
-TEST_F(Credentials, ACertificateThatHasExpiredIsRefusedAtOnce) {
+TEST_F(Credentials, ACertificateThatHasExpiredIsRefusedImmediately) {
   const FakeServer server(test::answer_same, "127.0.0.1:0", kExpired, kKeyOfBoth);
   const Model<> model("grpcs://" + server.address() + "/same",
                       Options{.load_deadline = 600s, .ca_file = file("authority.pem", kExpired)});

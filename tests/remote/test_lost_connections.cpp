@@ -87,7 +87,7 @@ class LostConnections : public testing::Test {
   std::optional<PortableCollection<test::OneColumn>> out_;
 };
 
-TEST_F(LostConnections, ToWhatIsNoGrpcServerAreErrorsOfLoading) {
+TEST_F(LostConnections, ToWhatIsNotAGrpcServerAreErrorsOfLoading) {
   const Options quick{.attempt_deadline = 200ms, .load_deadline = 500ms};
   const auto expect_failure = [&](const TcpServer& server,
                                   const testing::Matcher<std::string>& why) {

@@ -145,7 +145,7 @@ def test_a_model_of_another_platform_has_names_of_tensors():
     np.testing.assert_allclose(again(np.stack([X, Y, Z], 1)), whole, rtol=1e-6)
 
 
-def test_an_update_is_no_answer_unless_it_is_followed():
+def test_an_update_is_not_an_answer_unless_it_is_followed():
     stay, fail = tensoa.Model(URL, deadline=3), tensoa.Model(URL, on_new_version="fail", fallback=FILES / "first.pt2")
     follow = tensoa.Model(URL, on_new_version="follow")
     back = tensoa.Model(URL, fallback=FILES / "first.pt2")

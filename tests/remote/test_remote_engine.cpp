@@ -553,7 +553,7 @@ TEST_F(Fallback, RunsWhenNoServerAnswersACall) {
   EXPECT_TRUE(is_five());
 }
 
-TEST_F(Fallback, RunsWhenAReplyIsNoAnswer) {
+TEST_F(Fallback, RunsWhenAReplyIsNotAnAnswer) {
   const FakeServer server(with_infer([](const std::string&) { return FakeReply{}; }));
   const Model<> model(url_of({&server}), options_);
   model.forward(queue_, model.plan(metadata()));

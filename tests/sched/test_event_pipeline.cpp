@@ -149,7 +149,7 @@ TEST(RunEvents, GivesASlotToOneEventAtATimeWhereTheWorkIsParallelItself) {
 }
 
 /// Each event counts itself for as long as it is there, wherever run_events() keeps it.
-TEST(RunEvents, HoldsAtMostSoManyEventsAtATime) {
+TEST(RunEvents, HoldsAtMostTheGivenNumberOfEvents) {
   for (const Order order : {Order::kInput, Order::kCompletion}) {
     std::size_t next = 0;
     std::atomic<std::size_t> most = 0;
@@ -365,7 +365,7 @@ TEST(RunEvents, ASourceThatThrowsEndsTheRunAfterWhatIsInFlight) {
   EXPECT_EQ(delivered, numbers_below(60));
 }
 
-TEST(RunEvents, AnExceptionThatIsNoErrorEndsTheRunAfterWhatIsInFlight) {
+TEST(RunEvents, AnExceptionThatIsNotAnErrorEndsTheRunAfterWhatIsInFlight) {
   std::size_t taken = 0;
   std::vector<std::size_t> delivered;
   const auto failing = [&] {

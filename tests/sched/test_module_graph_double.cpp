@@ -94,7 +94,7 @@ class ModuleGraphOnTheDouble : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(ModuleGraphOnTheDouble, OneThreadBeginsAllEventsInFlightWhileTheirQueuesAreHeldBack) {
+TEST_P(ModuleGraphOnTheDouble, OneThreadBeginsAllEventsInFlightWhileTheirQueuesAreBlocked) {
   if (std::string(GetParam()) == "blocking")
     GTEST_SKIP() << "the thread waits with the first event";
   constexpr std::size_t kInFlight = 4;

@@ -122,7 +122,7 @@ TEST(Task, GetsTheErrorOfACallAsAResult) {
   EXPECT_FALSE(ended.failure);
 }
 
-TEST(Task, DoesNotWaitForACallThatIsCompleteAtOnceNorForACpuQueue) {
+TEST(Task, DoesNotWaitForACallThatCompletesImmediatelyNorForACpuQueue) {
   QueueOfTasks scheduler;
   Ended ended;
   int got = 0;

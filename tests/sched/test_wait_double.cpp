@@ -65,7 +65,7 @@ TEST_F(WaitSuspendedOnTheDouble, LeavesTheOnlyThreadToAnotherEvent) {
   EXPECT_EQ(log, (std::vector<std::string>{"before", "another", "after"}));
 }
 
-TEST_F(WaitSuspendedOnTheDouble, AsManyEventsAreUnderWayAsSaidEachWithASlotOfItsOwn) {
+TEST_F(WaitSuspendedOnTheDouble, TheGivenNumberOfEventsIsUnderWayEachWithItsOwnSlot) {
   constexpr int kThreads = 2;
   constexpr std::size_t kInFlight = 5;
   std::mutex mutex;

@@ -105,7 +105,7 @@ TEST_P(SliceAtOffset, WritesIntoTheCollection) {
   EXPECT_EQ(*all.field, 4.F);
 }
 
-TEST_P(SliceAtOffset, HasRecordsOfItsOwn) {
+TEST_P(SliceAtOffset, HasItsOwnRecords) {
   const std::size_t offset = GetParam();
   const auto view = mixed_.view();
   const auto sliced = slice(view, offset, kRows - offset);

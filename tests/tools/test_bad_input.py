@@ -208,7 +208,7 @@ def test_graph_refuses_bad_events_and_writes_the_others(tmp_path, out):
     assert names_in(out) == ["good-edges.parquet", "good-hits.parquet"]
 
 
-def test_events_of_one_name_are_told_apart_by_their_folders(tmp_path, out, model):
+def test_events_of_one_name_are_distinguished_by_their_folders(tmp_path, out, model):
     folders = [tmp_path / "a", tmp_path / "b"]
     for seed, folder in enumerate(folders):
         folder.mkdir()

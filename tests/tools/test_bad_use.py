@@ -179,7 +179,7 @@ SUBCOMMANDS = ["track", "graph", "infer", "check", "inspect", "deploy", "describ
     [*((PROGRAM, name) for name in SUBCOMMANDS), (BENCH, "path"), (BENCH, "track")],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_every_misspelt_option_is_told_the_right_one(program, subcommand):
+def test_the_right_option_is_printed_for_every_misspelt_one(program, subcommand):
     """Two neighbouring letters in the other order; the option is not there by another name."""
     text = succeed(subcommand, "--help", env=WITH_PYTHON, program=program).stdout
     options = set(re.findall(r"--([a-z-]{5,})", re.split("[Oo]ptions:\n", text, maxsplit=1)[1]))

@@ -155,7 +155,7 @@ def test_latency_needs_to_know_the_columns(out, our_model):
     refuse("latency", our_model, says=["latency: ", "does not state which columns it reads", "a package or a tree file"])
 
 
-def test_binding_times_ours_beside_the_library_and_packing(out):
+def test_binding_compares_ours_with_the_library_and_packing(out):
     rows = bench(out, "binding", "--rows", 0, 1, 33, "--repeats", 2)
     assert all(has(row, ROW | TIMES | {"columns": int, "bytes_copied": int}) for row in rows)
     assert all(0 < row["min_us"] <= row["median_us"] <= row["max_us"] for row in rows)
@@ -260,7 +260,7 @@ def test_scaling_counts_calls_of_all_threads_and_states_what_is_missing(out, for
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_scaling_on_gpus_stands_beside_its_ceilings(out):
+def test_scaling_on_gpus_is_compared_with_its_ceilings(out):
     packages = ROOT / "build" / "bench_packages"
     if not (packages / "edge_network-cuda-fused.pt2").exists():
         pytest.skip("`make bench-packages` was not run")
@@ -306,7 +306,7 @@ def test_track_needs_a_gpu(our_model):
     refuse("track", "generate:1", "--model", our_model, "--device", "cpu", says=["got cpu", "expected a GPU"])
 
 
-def test_reading_of_tables_stands_beside_arrow(tmp_path):
+def test_reading_of_tables_is_compared_with_arrow(tmp_path):
     event = straight_tracks()
     table = pyarrow.table({name: [event[name]] * 5 for name in ("x", "y", "z")})
     pyarrow.parquet.write_table(table, tmp_path / "lists.parquet", row_group_size=2)

@@ -76,7 +76,7 @@ def xgboost_entry(folder):
     }
 
 
-def test_a_file_of_a_repository_is_right_beside_its_own_runtime_and_timed(tmp_path):
+def test_a_file_of_a_repository_is_compared_with_its_own_runtime_and_timed(tmp_path):
     entry = xgboost_entry(repository(tmp_path / "files"))
     status, _, found, page = run(tmp_path, entry)
     one = found["trees"]
@@ -162,7 +162,7 @@ def test_nan_and_infinity_are_right_only_where_both_have_them(case):
     assert case.relative(np.array([[3.0], [4.0]]), np.array([[3.0], [0.0]])) == pytest.approx(4 / 3)
 
 
-def test_what_is_no_farther_from_the_definition_than_the_runtime_is_right_in_each_column(case):
+def test_what_is_at_most_as_far_from_the_definition_as_the_runtime_is_right_in_each_column(case):
     defined = [np.array([[1.0, 1e-30]])]
     theirs, nearer = [np.array([[1.0, 1.003e-30]])], [np.array([[1.0, 0.998e-30]])]
     farther, elsewhere = [np.array([[1.0, 1.004e-30]])], [np.array([[1.001, 1e-30]])]
@@ -217,7 +217,7 @@ def test_a_runtime_that_is_off_itself_is_stated_and_the_definition_says_what_is_
     assert not case.compared(request)["is_right"]
 
 
-def test_a_runtime_of_a_fixed_number_of_rows_gets_them_in_calls_of_so_many(case):
+def test_a_runtime_with_fixed_rows_is_called_with_that_number_of_rows(case):
     from runtimes import Runtime
 
     class Given:

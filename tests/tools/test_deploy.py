@@ -120,7 +120,7 @@ def test_policies_that_no_server_could_follow_are_refused(repository):
     assert not repository.exists()
 
 
-def test_a_version_with_other_tensors_is_not_served_beside_the_others(repository):
+def test_a_version_with_other_tensors_is_not_served_with_the_others(repository):
     """A Triton that finds it does not start."""
     other = TREES
     deploy(FUSED, "--to", repository, "--name", "net")

@@ -439,7 +439,7 @@ def test_figures_go_into_a_redirected_file_behind_what_is_there(tmp_path, model)
     assert (first, last) == ("before", "after") and json.loads("".join(lines))["events"] == 1
 
 
-def test_stages_and_wall_clock_are_told_apart(tmp_path, out, model):
+def test_stages_and_wall_clock_are_reported_separately(tmp_path, out, model):
     done = succeed("track", "generate:3:1:50", "--model", model, "--threads", 2, *outputs(out))
     seconds = json.loads((out / "run.json").read_text())["seconds"]
     stages = ("read", "graph", "infer", "tracks")

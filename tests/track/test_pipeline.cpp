@@ -345,7 +345,7 @@ TEST_P(TrackPipelineOn, GoesOnAfterAWaitThatThrew) {
             expected_answer(generate({.particles = 80}, 2), {}));
 }
 
-TEST_P(TrackPipelineOn, WorksOnSeveralEventsAtOnceAsOnOneAfterAnother) {
+TEST_P(TrackPipelineOn, ResultsOfConcurrentEventsEqualThoseOfOneAfterAnother) {
   constexpr std::size_t kEvents = 40;
   const auto source = [](std::size_t event) {
     return EventSource({.seed = 9, .particles = static_cast<std::int64_t>(20 + event * 37 % 200)},

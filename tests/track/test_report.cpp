@@ -199,7 +199,7 @@ TEST_F(Report, NastyNamesStayText) {
   EXPECT_EQ(data["summary"]["model"], nasty);
 }
 
-TEST_F(Report, NameThatIsNoUtf8IsShownAsFarAsItGoes) {
+TEST_F(Report, NameThatIsNotUtf8IsShownAsFarAsItGoes) {
   KeptEvent event = small_event();
   event.name = "run\xff.csv";
   EXPECT_EQ(write_data(event)["events"][0]["name"], "run\ufffd.csv");
@@ -250,7 +250,7 @@ TEST_F(Report, RejectsAnEdgeThatRefersToNoHit) {
   EXPECT_EQ(files(), 0U);
 }
 
-TEST_F(Report, RejectsASummaryThatIsNoJsonObject) {
+TEST_F(Report, RejectsASummaryThatIsNotAJsonObject) {
   EXPECT_THROW(write({}, "[1, 2]"), ConfigError);
   EXPECT_THROW(write({}, "{"), ConfigError);
   EXPECT_EQ(files(), 0U);

@@ -169,7 +169,7 @@ TEST(TrackCounts, FindableIsWhatTrueEdgesAloneConnect) {
   EXPECT_EQ(findable({{0, 1}, {1, 2}, {2, 6, false}, {6, 3, false}}), 0U);
 }
 
-TEST(TrackCounts, FindableNeedsAsManyHitsAsATrack) {
+TEST(TrackCounts, FindableRequiresTheNumberOfHitsOfATrack) {
   const std::vector<Assigned> hits{{7, 0}, {7, 0}, {7, 0}};
   EXPECT_EQ(counts_of(hits, std::vector<Joined>{{0, 1}}).all[0].findable, 0U);
   EXPECT_EQ(counts_of(hits, std::vector<Joined>{{0, 1}, {1, 2}}).all[0].findable, 1U);

@@ -21,7 +21,7 @@ def test_narrow_blocks_have_the_rows_that_are_asked_for(rows):
 
 @pytest.mark.parametrize("rows", LEVELS)
 @pytest.mark.parametrize("width", [40, 400, 1200, 6000])
-def test_wide_blocks_have_fewer_rows_and_at_most_so_many_numbers(rows, width):
+def test_wide_blocks_have_fewer_rows_and_a_limited_size(rows, width):
     found = trial_rows(of_width(width), rows)
     assert found[0] <= rows[0] and found in LEVELS
     assert found[0] * width <= MOST_NUMBERS

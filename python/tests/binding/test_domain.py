@@ -147,7 +147,7 @@ NOWHERE = Module(lambda m, x: torch.stack([x[:, 0] / (x[:, 0] - x[:, 0]), x[:, 1
 NEVER = Module(lambda m, x: torch.log(-x[:, :2].abs() - 1))
 
 
-def test_what_is_finite_nowhere_is_said_and_is_no_check(tmp_path):
+def test_what_is_finite_nowhere_is_reported_and_is_not_a_check(tmp_path):
     lines = []
     export(NOWHERE, bind(*THREE_TO_TWO), tmp_path / "p.pt2", Options(report=lines.append))
     assert lines[0] == f'not checked: block "preds", m: {UNCHECKED}'
@@ -197,7 +197,7 @@ def test_just_in_time_compares_in_the_domain(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [lambda y: y * 0, lambda y: y.nan_to_num(0.0), lambda y: y + torch.nan])
-def test_just_in_time_finds_wrong_numbers_beside_nan(wrong, tmp_path, monkeypatch):
+def test_just_in_time_finds_wrong_numbers_next_to_nan(wrong, tmp_path, monkeypatch):
     """NaN in the model's numbers hid all others, and NaN in the program's was not a difference."""
 
     def loaded(path):

@@ -62,7 +62,7 @@ def test_files_of_awkward_are_read_as_its_arrays(tmp_path):
             assert found.lengths == of_file.lengths and len(found) >= 2
 
 
-def test_dataframes_of_pandas_may_hold_lists_and_records_and_their_index_is_no_column(tmp_path):
+def test_dataframes_of_pandas_may_hold_lists_and_records_and_their_index_is_not_a_column(tmp_path):
     frame = pandas.DataFrame({"jets": JETS, "pt": [[1.0], [2.0], []], "run": [7, 7, 8]}, index=[3, 5, 9])
     expected = {"jets.pt": [1.5, 2.5, 3.5], "jets.eta": [0.5, -0.5, 0.0], "pt": [1.0, 2.0], "run": [7, 7, 8]}
     assert numbers(frame) == expected
@@ -143,7 +143,7 @@ def test_the_name_of_a_column_wins_over_that_of_a_field():
     assert numbers(pyarrow.table(table)) == {"jet.pt": [1.0, 2.0], "jet.eta": [4.0, 4.0]}
 
 
-def test_what_is_no_example_is_refused():
+def test_what_is_not_an_example_is_refused():
     for got, example in (("int", 3), ("ndarray", np.ones((2, 2)))):
         assert refusal(example).startswith(f"example: got a {got} (")
     assert refusal({3: [1.0]}).startswith("example: got a dict (its name 3 is a int)")

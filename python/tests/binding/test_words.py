@@ -41,7 +41,7 @@ def test_numbers_of_a_call_are_scalars_among_the_rows_of_the_first_block():
     assert (hits.kind, hits.collection, edges.collection) == ("plain", 0, 1)
 
 
-def test_without_collections_all_blocks_have_as_many_rows():
+def test_without_collections_all_blocks_have_equal_rows():
     assert [block.collection for block in inputs_of("x=a", "y=b")] == [0, 0]
 
 

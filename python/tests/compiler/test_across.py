@@ -223,7 +223,7 @@ def test_programs_give_what_the_model_gives_in_float64(name, tmp_path):
 
 
 @needs_level
-def test_an_extreme_of_what_is_no_number_is_none(tmp_path):
+def test_extremes_of_nan_are_those_of_torch(tmp_path):
     def function(m, x):
         product = x @ x.t()
         values = [product.amin(1), product.amax(1), product.min(0).values]
@@ -374,7 +374,7 @@ class OfSets(nn.Module):
 
 
 @needs_level
-def test_sets_inside_a_row_beside_all_rows(tmp_path):
+def test_sets_inside_a_row_together_with_all_rows(tmp_path):
     torch.manual_seed(1)
     assert_runs(OfSets().requires_grad_(False), bound([block("x", 8)], [block("y", 8)]), tmp_path, rows=(3, 40))
 

@@ -82,7 +82,7 @@ def of_sums(m, x, e, at):
     return torch.cat([m.layer(most), sums + most - least, most * least, sums + most], 1), shares
 
 
-def test_layers_and_sums_beside_extremes(tmp_path):
+def test_layers_and_sums_together_with_extremes(tmp_path):
     torch.manual_seed(2)
     module = Results(of_sums, layer=torch.nn.Linear(WIDTH, WIDTH)).requires_grad_(False)
     binding = bound(INPUTS, [block("nodes", 4 * WIDTH), block("edges", WIDTH, collection=1)])
@@ -91,7 +91,7 @@ def test_layers_and_sums_beside_extremes(tmp_path):
             torch.testing.assert_close(got.T.double(), right, rtol=1e-5, atol=1e-5 * right.abs().max().item(), msg=where)
 
 
-def test_where_nothing_is_joined_it_is_the_start_and_what_is_no_number_stays_so(tmp_path):
+def test_where_nothing_is_joined_it_is_the_start_and_nan_stays_nan(tmp_path):
     """Of zeros of both signs one is chosen, and infinities are numbers."""
     nan, inf = torch.nan, torch.inf
     numbers = torch.tensor([[nan, 2, -inf, -inf, -0.0, -0.0, -3, -2, inf], [-nan, -inf, -inf, inf, -0.0, 0.0, nan, nan, 7]])

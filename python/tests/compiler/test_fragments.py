@@ -162,7 +162,7 @@ def test_sums_of_whole_tiles_are_sums_of_registers(tmp_path):
     assert "take(" not in text and "joined_lanes" not in text
 
 
-def test_padding_is_no_part_of_sums_and_products(tmp_path):
+def test_padding_is_not_part_of_sums_and_products(tmp_path):
     """1 / 0 and log(0) are there where no number is."""
     x = layer(rows_of(8), 20)
     y = build.apply("reciprocal", build.apply("exp", x))

@@ -232,7 +232,7 @@ def test_floats_become_integers_as_torch_has_it_on_x86(tmp_path):
             assert torch.equal(got.T, want), (i, where)
 
 
-def test_what_is_no_number_becomes_the_integer_of_torch_also_where_bounds_are_known(tmp_path):
+def test_what_is_not_a_number_becomes_the_integer_of_torch_also_where_bounds_are_known(tmp_path):
     """Limits leave NaN as it is: what is known of them says nothing of that."""
     dtypes = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 

@@ -441,7 +441,7 @@ def test_sums_over_all_rows_are_fused(function):
         (lambda x: x if x.shape[0] < 5000 else -x, "a number of rows of block x that is not any"),
     ],
 )
-def test_what_is_no_program_is_refused_with_its_reason(function, reason):
+def test_what_is_not_a_program_is_refused_with_its_reason(function, reason):
     columns = bound([block("x", 3)], [block("y", 3)])
     with pytest.raises(NotFused, match=reason):
         fused_program(Refused(function), columns)

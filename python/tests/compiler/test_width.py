@@ -68,7 +68,7 @@ def test_code_does_not_grow_with_a_set(make, elements, width, outputs):
     assert lines(elements) < min(200, 1.5 * lines(elements // 2))  # copies would double the number
 
 
-def test_what_is_done_to_groups_is_told():
+def test_operations_on_groups_are_listed():
     text = program_of(KINDS["attention, pair bias"]).stages[0]
     for words in ("12 x linear 8 -> 32", "product 12 x 8 x 12", "max 12", "sum 12"):
         assert words in text

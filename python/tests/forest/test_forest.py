@@ -255,7 +255,7 @@ def test_the_builder_orders_nodes():
         ([0, 0, 0], [1, 0, 0], "tree 0, node 0: it leads to node 0, which another node leads to"),
     ],
 )
-def test_the_builder_refuses_what_is_no_tree(left, right, message):
+def test_the_builder_refuses_what_is_not_a_tree(left, right, message):
     with pytest.raises(InputError) as caught:
         Builder(1, 1, "f: ").tree(left, right, [0, 1, 1], [0] * 3, [0.0] * 3, [1.0] * 3)
     assert str(caught.value) == "f: " + message

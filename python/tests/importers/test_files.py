@@ -95,7 +95,7 @@ def test_rows_are_neither_a_model_nor_a_binding(name, content, kind, tmp_path):
     )
 
 
-def test_a_binding_that_is_no_json_is_refused_with_the_line_to_type(tmp_path):
+def test_a_binding_that_is_not_json_is_refused_with_the_line_to_type(tmp_path):
     (tmp_path / "b.txt").write_text("pt eta")
     line = "tensoa compile MODEL --out FILE.pt2 --columns BLOCK=COLUMN,COLUMN"
     with pytest.raises(
@@ -143,7 +143,7 @@ def test_weights_of_another_module_are_refused_by_their_names(change, message, t
         checkpoints.with_weights(Pair(), str(path))
 
 
-def test_a_file_that_is_no_safetensors_is_refused(tmp_path):
+def test_a_file_that_is_not_safetensors_is_refused(tmp_path):
     (tmp_path / "a.safetensors").write_bytes(b"hello")
     with pytest.raises(InputError, match="cannot read the weights"):
         checkpoints.with_weights(Pair(), str(tmp_path / "a.safetensors"))

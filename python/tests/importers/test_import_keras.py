@@ -247,7 +247,7 @@ def test_recurrent_hard_sigmoid_of_keras_2(tmp_path):
     np.testing.assert_allclose(load_module(path)(torch.tensor(x)).numpy(), expected, atol=1e-6)
 
 
-def test_an_architecture_with_its_weights_beside_it(tmp_path):
+def test_an_architecture_with_its_weights_next_to_it(tmp_path):
     model = drawn(dense())
     (tmp_path / "jets.json").write_text(model.to_json())
     refused(

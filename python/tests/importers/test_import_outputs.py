@@ -59,7 +59,7 @@ def test_a_name_that_fits_nothing_is_an_error(names, outputs, message):
     assert message in str(caught.value)
 
 
-def test_what_the_binding_asks_for_is_kept():
+def test_outputs_that_the_binding_names_are_kept():
     assert chosen(blocks(["b", "a"], "order"), ["a", "b"], INNER) == {"a": "a", "b": "b"}
     with pytest.raises(InputError, match="1 output blocks, to be taken in order, the model has 2 outputs"):
         chosen(blocks(["b"], "order"), ["a", "b"], INNER)
@@ -68,7 +68,7 @@ def test_what_the_binding_asks_for_is_kept():
     assert chosen(None, ["a", "b"], INNER) == {"a": "a", "b": "b"}
 
 
-def test_a_place_is_no_other_values_name():
+def test_a_place_is_not_the_name_of_another_value():
     assert with_places({"a:0": "v", "a": "w"}) == {"a:0": "v", "a": "w"}
     assert notes({"a": "a", "b": "c"}, ["a"]) == ['block "b" is not an output of the model, but its inner value "c"']
 

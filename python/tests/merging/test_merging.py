@@ -141,7 +141,7 @@ def test_training_learns_and_is_repeatable(folder, tmp_path):
     assert curves[0][-1]["valid_loss"] < curves[0][0]["valid_loss"]
 
 
-def test_a_step_has_at_most_so_many_edges(graphs):
+def test_a_step_has_at_most_the_given_number_of_edges(graphs):
     batches = list(train.batches(graphs, 200, torch.Generator().manual_seed(1)))
     assert [len(batch) for batch in batches] == [2] * 10
     assert sorted(graph.name for batch in batches for graph in batch) == [graph.name for graph in graphs]

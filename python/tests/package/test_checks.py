@@ -269,7 +269,7 @@ def test_a_mask_leaves_something_and_masks_something():
     assert mask.any(0).all() and (~mask).any(0).all()
 
 
-def test_what_a_model_fills_of_its_own_is_of_float64_in_the_exact_results():
+def test_a_tensor_that_a_model_makes_is_float64_in_the_exact_results():
     def filled(m, x):
         y = torch.zeros(len(x), 2)
         y[:, :] = x @ m.weight
@@ -285,7 +285,7 @@ def test_a_model_that_takes_floats_as_bits_has_no_results_in_float64():
     assert case.exact is case.eager
 
 
-def test_what_is_no_number_in_both_is_right_and_only_there():
+def test_what_is_not_a_number_in_both_is_right_and_only_there():
     def root(m, x):
         return x[:, :2].sqrt()
 

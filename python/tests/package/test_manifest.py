@@ -122,7 +122,7 @@ def test_ensembles_of_trees_are_read_again():
         (lambda text: text["fused"].update(deterministic=1), 'manifest, "fused", "deterministic": got 1, expected bool'),
     ],
 )
-def test_what_is_no_manifest_is_refused_by_the_name_of_its_key(edit, message):
+def test_what_is_not_a_manifest_is_refused_by_the_name_of_its_key(edit, message):
     text = copy.deepcopy(whole().to_json())
     edit(text)
     with pytest.raises(InputError) as error:
@@ -131,7 +131,7 @@ def test_what_is_no_manifest_is_refused_by_the_name_of_its_key(edit, message):
 
 
 @pytest.mark.parametrize("text", [None, [], "text", 3])
-def test_json_that_is_no_object_is_refused(text):
+def test_json_that_is_not_an_object_is_refused(text):
     with pytest.raises(InputError, match="p.pt2: its format is None"):
         Manifest.from_json(text, "p.pt2")
 

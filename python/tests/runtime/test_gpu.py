@@ -413,7 +413,7 @@ def test_torchscript_runs_on_the_gpu_of_its_columns(tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
-def test_each_gpu_has_a_model_of_its_own(row):
+def test_each_gpu_has_its_own_model(row):
     """Both at the same time, in threads; answers may be read from the other one."""
     models_of = [row, Model(row.path, device="cuda:1")]
     drawn = np.random.default_rng(5).normal(size=(20, 3, 3000)).astype("f4")

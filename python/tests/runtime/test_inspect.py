@@ -46,7 +46,7 @@ def test_inspect_runs_nothing_and_reads_packages_for_other_machines(packages, tm
         tensoa.Model(tmp_path / "other.pt2")
 
 
-def test_inspect_of_what_is_no_model_says_so(tmp_path):
+def test_inspect_refuses_what_is_not_a_model(tmp_path):
     with pytest.raises(tensoa.LoadError, match="nowhere.pt2: there is no such file"):
         tensoa.inspect(tmp_path / "nowhere.pt2")
     (tmp_path / "text.pt2").write_text("no archive")
@@ -110,7 +110,7 @@ def test_check_says_infinity_where_one_model_gives_no_number(packages, tmp_path)
         assert tensoa.check(packages[0])["max_rel_error"] == float("inf")
 
 
-def test_a_folder_is_no_program(tmp_path, monkeypatch):
+def test_a_folder_is_not_a_program(tmp_path, monkeypatch):
     (tmp_path / "tensoa").mkdir()
     monkeypatch.setattr(tensoa, "_BUILD", os.fspath(tmp_path))
     with pytest.raises(tensoa.ConfigError, match="is not there"):

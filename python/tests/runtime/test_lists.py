@@ -248,13 +248,13 @@ def constant(folder):
     return Model(folder / "constant.pt2")
 
 
-def test_results_that_are_no_rows_are_so_many_for_each_list(constant):
+def test_results_without_rows_are_repeated_for_each_list(constant):
     answers = constant(in_lists(numbers(9), [3, 0, 5, 1]))
     assert str(answers.half.type) == "4 * 2 * float32" and answers.half.tolist() == [[0.5, 0.5]] * 4
     assert awkward.num(answers["first"]).tolist() == [3, 0, 5, 1]
 
 
-def test_a_table_of_results_is_one_where_all_have_as_many_rows(constant):
+def test_results_are_one_table_where_all_have_equal_rows(constant):
     columns = numbers(4)
     answers = constant(pandas.DataFrame(columns), groups=[0, 1, 4])
     assert isinstance(answers, dict) and answers["half"].tolist() == [0.5] * 4 and len(answers["first"]) == 4

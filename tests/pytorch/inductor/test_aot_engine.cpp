@@ -899,7 +899,7 @@ TEST_P(AotEngine, MemoryIsFlatOverTenThousandCalls) {
   expect_mlp(out, 0, 100);
 }
 
-TEST_P(AotEngine, LoadsAndRunsOnSixteenThreadsAtOnce) {
+TEST_P(AotEngine, LoadsAndRunsOnSixteenThreadsAtTheSameTime) {
   const AotModel shared(package("mlp"));
   std::vector<PortableCollection<Points>> ins;
   std::vector<PortableCollection<Answers>> outs;

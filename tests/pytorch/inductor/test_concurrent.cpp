@@ -189,7 +189,7 @@ TEST_P(Concurrent, CallsKeepTheirPlaceAmongTheCallersOwnWork) {
   }
 }
 
-TEST_P(Concurrent, CallsOnOtherQueuesWaitForTheEventsThatTheyAreToldTo) {
+TEST_P(Concurrent, CallsOnOtherQueuesWaitForTheGivenEvents) {
   const Queue producer(device());
   PortableCollection<Points> in(kMostRows, device());
   PortableCollection<Answers> out(kMostRows, device());

@@ -68,7 +68,7 @@ TEST_F(MemoryBridgeTest, OfALoadIsOfNoStreamAndFreedAfterAWait) {
   EXPECT_THAT(story_, testing::ElementsAre("allocate 100 on none", "wait", "free on none"));
 }
 
-TEST_F(MemoryBridgeTest, AStreamThatNoCallNamedIsHandedToNobody) {
+TEST_F(MemoryBridgeTest, AStreamThatNoCallNamedIsNotPassedOn) {
   bridge_.free(bridge_.allocate(100, kDevice, &unknown_));
   current_ = &a_;  // in a call that works on a stream of torch's own
   bridge_.free(bridge_.allocate(7, kDevice, &unknown_));
@@ -97,7 +97,7 @@ TEST_F(MemoryBridgeTest, WhatASecondStreamUsedWaits) {
 }
 
 /// There is one for each device, or even for each thread, under one handle.
-TEST_F(MemoryBridgeTest, ADefaultStreamIsHandedToNobody) {
+TEST_F(MemoryBridgeTest, ADefaultStreamIsNotPassedOn) {
   for (const std::uintptr_t handle : {1U, 2U}) {
     current_ = reinterpret_cast<void*>(handle);
     bridge_.free(bridge_.allocate(100, kDevice, current_));

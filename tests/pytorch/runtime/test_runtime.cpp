@@ -114,7 +114,7 @@ TEST_P(Runtime, ACallBeyondTheBudgetIsATypedErrorAndSmallerOnesRun) {
       << "without a budget torch's memory is not charged any more";
 }
 
-TEST_P(Runtime, WhatNobodyUsesIsGivenBackAndCallsTakeItAgain) {
+TEST_P(Runtime, UnusedMemoryIsReleasedAndCallsAllocateItAgain) {
   const JitModel model(model_file("mlp"));
   run_mlp(model, 100'000);
   const pytorch::TorchMemory before = pytorch::torch_memory(GetParam());

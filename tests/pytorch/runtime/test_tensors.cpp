@@ -115,7 +115,7 @@ TEST_P(Tensors, WrappedAgainAreWhatWrapMakes) {
   }
 }
 
-TEST_P(Tensors, ATensorThatSomebodyHoldsIsLeftAlone) {
+TEST_P(Tensors, ATensorWithAnotherOwnerIsNotChanged) {
   const Buffer memory(GetParam(), 4096);
   at::Tensor tensor = wrap(view_of({{7}, {1}}, DType::kF32, GetParam(), memory.data()));
   const at::Tensor held = tensor;

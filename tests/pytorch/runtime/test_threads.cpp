@@ -125,7 +125,7 @@ class Threads : public testing::TestWithParam<Case> {
   std::optional<Queue> queue_;
 };
 
-TEST_P(Threads, OfTheProcessAreAsManyAfterTheFirstCall) {
+TEST_P(Threads, AreTheSameNumberAfterTheFirstCall) {
   const std::size_t before = threads_of_this_process();
   call(Model<>(path()), *queue_);
   EXPECT_EQ(threads_of_this_process(), before);

@@ -263,7 +263,7 @@ TEST_F(TorchAllocatorOnGpu, BeyondTheBudgetTheFrameworkIsNotAsked) {
   queue.wait();
 }
 
-TEST_F(TorchAllocatorOnGpu, ServesManyThreadsAndQueuesAtOnce) {
+TEST_F(TorchAllocatorOnGpu, ServesManyThreadsAndQueuesAtTheSameTime) {
   const JitModel model(model_file("mlp"));
   {
     std::vector<std::jthread> threads;

@@ -724,7 +724,7 @@ TEST_P(Written, InputsAreNeverChangedAndTheOthersAreNotCopied) {
 }
 
 /// The operator gives views of all its arguments: which one is written is not known.
-TEST_P(Written, InputsThatCannotBeToldApartAreAllCopied) {
+TEST_P(Written, InputsThatCannotBeDistinguishedAreAllCopied) {
   const auto in = points(kRows);
   auto out = answers(kRows);
   EXPECT_EQ(run("doubles_broadcast", bind(in, out.view())),
@@ -748,7 +748,7 @@ TEST_P(Written, StatisticsAreCopiedWhereTheyAreUpdated) {
   expect_points(in);
 }
 
-TEST_P(Written, InputsAreToldApartByNameToo) {
+TEST_P(Written, InputsAreDistinguishedByNameToo) {
   const auto in = points(kRows);
   auto out = answers(kRows);
   EXPECT_EQ(run("doubles_plainly", bind(in, out.view(), Match::kByName)),

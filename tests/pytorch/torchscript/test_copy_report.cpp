@@ -518,7 +518,7 @@ TEST_P(CopyTruthFinds, AnAnswerThatIsWrittenTwice) {
                                     : "on the queue: 800024 bytes reported, 1200036 seen"));
 }
 
-TEST_P(CopyTruthFinds, ACopyThatIsToldButNotMade) {
+TEST_P(CopyTruthFinds, ACopyThatIsReportedButNotMade) {
   EXPECT_THAT(lies_of([&] {
                 CopyReport report = forward();
                 report.bytes_in += 4;
@@ -527,7 +527,7 @@ TEST_P(CopyTruthFinds, ACopyThatIsToldButNotMade) {
               HasSubstr("out of the columns: 4 bytes reported, 0 seen"));
 }
 
-TEST_P(CopyTruthFinds, AnAnswerThatIsNotTold) {
+TEST_P(CopyTruthFinds, AnAnswerThatIsNotReported) {
   EXPECT_THAT(lies_of([&] {
                 forward();
                 return CopyReport{};

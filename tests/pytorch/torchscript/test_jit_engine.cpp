@@ -749,7 +749,7 @@ TEST_P(JitEngine, ThreadsShareOneModel) {
 // ---- files
 // -----------------------------------------------------------------------------------------------------------
 
-TEST(JitEngineLoad, OfAFileThatIsNoTorchScriptIsALoadErrorOfOneLine) {
+TEST(JitEngineLoad, OfAFileThatIsNotTorchScriptIsALoadErrorOfOneLine) {
   pytorch::register_engines();
   for (const auto& [name, what] :
        {std::pair<std::string, std::string>{"truncated",

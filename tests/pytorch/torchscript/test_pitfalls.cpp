@@ -586,7 +586,7 @@ TEST_P(Pitfall, L16_AlsoOnTheSecondOfTwoDevices) {
   EXPECT_EQ(values(out, kM), each_row(kRows, [](float i) { return 2 * i + 1; }));
 }
 
-TEST_P(Pitfall, L17_TorchStartsNoThreadsOfItsOwn) {
+TEST_P(Pitfall, L17_TorchStartsNoThreads) {
   constexpr std::size_t kMany = 200'000;  // torch would share them among its threads
   const auto in = hits(kMany);
   auto out = answers(kMany);

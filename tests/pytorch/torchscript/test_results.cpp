@@ -260,7 +260,7 @@ TEST_P(SpreadResults, AreTakenApartIntoColumnsThatAreNotEquallySpaced) {
   }
 }
 
-TEST_P(SpreadResults, AreConvertedWhereTheBlockAsksForIt) {
+TEST_P(SpreadResults, AreConvertedWhereTheBlockRequestsIt) {
   const auto to = spread_->view().records();
   SoAMetadata<Spread> outputs(kRows);
   outputs.append_block(Repack{DType::kF64}, "thirds", to.e(), to.u());  // f64 -> f32, f64

@@ -54,7 +54,7 @@ TEST(FindEvents, RejectsWhatIsNotThere) {
               HasSubstr("has no events"));
 }
 
-TEST(FindEvents, EventsOfOneNameAreToldApartByTheirFolders) {
+TEST(FindEvents, EventsOfOneNameAreDistinguishedByTheirFolders) {
   const TemporaryFolder folder;
   const std::string top = folder.path().string();
   std::vector<std::string> inputs;

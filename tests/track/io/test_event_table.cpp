@@ -205,7 +205,7 @@ TEST_F(EventTableTest, WhatIsNotHitsIsNamed) {
       HasSubstr("row 0: column y has 1 elements, x has 2; expected one for each hit"));
 }
 
-TEST_F(EventTableTest, AnEventThatComesTwiceIsAnErrorWithTheRowsOfBoth) {
+TEST_F(EventTableTest, ADuplicateEventIsAnErrorWithTheRowsOfBoth) {
   const auto x = tables::counted(3);
   const auto file = tables::write(path("a.parquet"),
                                   {{"x", x}, {"y", x}, {"z", x}, {"event", ids({1, 2, 1})}}, 9);

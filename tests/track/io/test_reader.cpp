@@ -262,7 +262,7 @@ TEST_F(Reader, RejectsLayersOutOfRange) {
               HasSubstr("volume_id -1"));
 }
 
-TEST_F(Reader, RejectsAHitIdThatComesTwice) {
+TEST_F(Reader, RejectsADuplicateHitId) {
   EXPECT_THAT(complaint("a-hits.csv", std::string(kHits) + "7,1,2,3,8,2,1\n"),
               HasSubstr("hit_id 7 is duplicated"));
 }

@@ -325,7 +325,7 @@ def test_a_model_of_several_rows_that_mixes_them_keeps_its_number_of_rows(tmp_pa
     assert message.endswith('; row by row: output "y" differs from that of each half: rows depend on each other')
 
 
-def test_rows_that_are_mixed_beside_large_integers_are_seen(tmp_path):
+def test_rows_that_are_mixed_next_to_large_integers_are_found(tmp_path):
     nodes = [
         make_node("ReduceMean", ["x", "axes"], ["mean"]),
         make_node("Sub", ["x", "mean"], ["centred"]),

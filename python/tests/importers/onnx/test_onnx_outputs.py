@@ -81,7 +81,7 @@ def test_package_of_an_inner_value_is_compared_with_onnx_runtime(tmp_path):
     assert lines[1] == agreement("ONNX Runtime")
 
 
-def test_values_beside_numbers_in_another_file(tmp_path):
+def test_inner_values_with_weights_in_another_file(tmp_path):
     """ONNX Runtime finds them too, where an output is added."""
     nodes = [helper.make_node("MatMul", ["input", "w"], ["inner"]), helper.make_node("Relu", ["inner"], ["y"])]
     shape, weight = (FLOAT, ["n", WIDTH]), np.arange(9, dtype=np.float32).reshape(3, 3)

@@ -87,7 +87,7 @@ def external(path):
     return path
 
 
-def test_numbers_beside_the_model(tmp_path):
+def test_weights_in_a_file_next_to_the_model(tmp_path):
     path = external(tmp_path / "m.onnx")
     expected = torch.ones(2, 3) @ torch.from_numpy(WEIGHT["w"])
     assert torch.equal(import_onnx(path)(torch.ones(2, 3)), expected)

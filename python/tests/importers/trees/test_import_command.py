@@ -84,7 +84,7 @@ def test_margin_has_no_link(tmp_path):
     assert all(check.relative_error["scores"] == 0 for check in manifest.targets[0].checks)
 
 
-def test_all_options_of_a_booster_at_once(tmp_path):
+def test_all_options_of_a_booster_together(tmp_path):
     """Packed by gzip, stopped at its best round, and without its link."""
     x, y = rows()
     train, other = (xgboost.DMatrix(a, b > 0, feature_names=NAMES) for a, b in ((x[:50], y[:50]), (x[50:], -y[50:])))
