@@ -8,8 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Words that are never the plain one.
-words='roads?|mends?|mended|whoever|whomever|he who|make-believe|told|somebody|nobody|troubles?|comes? twice|that which|anew|in place of|of our own|believes?|hears? of|not beyond|no more than|beside|of its own|as many|so many|there is none|at once|asks (for|of)'
+# Words that are never the plain one, as a regular expression of Perl. "There is no X" and "is no longer" are plain.
+words='roads?|mends?|mended|whoever|whomever|he who|make-believe|told|somebody|nobody|troubles?|comes? twice|that which|anew|in place of|of our own|believes?|hears? of|not beyond|no more than|beside|of its own|as many|so many|there is none|at once|asks (for|of)|h[eo]ld(s|ing)? back|(?<!there )is no(?! longer)'
 
 status=0
 finding() {
@@ -43,15 +43,31 @@ while IFS= read -r file; do
         finding "$file: a reserved name (_X, __x), or (void) for no parameters"
       ;;
   esac
-  case $file in
-    docs/style.md | benchmarks/*.txt | benchmarks/*.json) ;; # the list itself, and what is a record
-    scripts/check_conventions.sh) ;;
-    *)
-      ! grep -HniwIE "$words" "$file" >&2 || finding "$file: words that docs/style.md replaces"
-      ;;
-  esac
   (($(stat -c %s "$file") <= 1000000)) || finding "$file: larger than 1 MB"
 done < <(git ls-files --cached --others --exclude-standard)
+
+# The words in all files but the list itself and what is a record, in one process: also where a phrase goes on in the next line of a
+# comment or of a text in quotation marks, and as parts of the names of tests (TEST_F(Suite, LikeThis), def test_like_this).
+git ls-files --cached --others --exclude-standard |
+  { grep -vE '^(docs/style\.md|benchmarks/.*\.(txt|json)|scripts/check_conventions\.sh)$' || true; } |
+  words=$words perl -ne '
+    BEGIN { ($words = $ENV{words}) =~ s/ /\\s/g; $words = qr/\b(?:$words)\b/i }
+    chomp(my $file = $_);
+    next if not -f $file;
+    open(my $in, "<", $file) or die "$file: $!\n";
+    my $text = do { local $/; <$in> } // "";
+    next if $text =~ /\0/;
+    my @lines = split /\n/, $text;
+    $text =~ s{^(?:\w*TEST\w*\([^)]*|\s*(?:async )?def test_\w*)}
+              { $& =~ s/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_/ /gr }gme if $file =~ /\.([ch]pp|cu|py)$/;
+    $text =~ s{[ \t]*"?[ \t]*\\?\n[ \t]*(?://[/!]?<?|#+|\*|>|f?")?[ \t]*}{\n}g;
+    while ($text =~ /$words/g) {
+      my ($phrase, $line) = ($& =~ tr/\n/ /r, substr($text, 0, $-[0]) =~ tr/\n//);
+      print STDERR "$file:", $line + 1, ": \"$phrase\": $lines[$line]\n";
+      $found = 1;
+    }
+    END { $? = 1 if $found }' ||
+  finding "words that docs/style.md replaces; see its table"
 
 # Commits after the one that brought the rule, where the history is here.
 rule=$(git log --format=%H -1 --grep='^docs: plain words, and a check of them$' 2>/dev/null || true)

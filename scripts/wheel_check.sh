@@ -41,7 +41,7 @@ seconds=$((SECONDS - started))
 }
 # No symbol of a newer glibc or libstdc++; a library that others may lack it would add. Arrow's are those of pyarrow, OpenSSL is the system's.
 PATH=$folder/tools/bin:$PATH auditwheel repair -z 9 --plat manylinux_2_34_x86_64 --only-plat --exclude 'libarrow.so.*' --exclude 'libparquet.so.*' --exclude 'libtorch*.so' --exclude 'libc10*.so' --exclude 'libcud*.so.*' --exclude 'libssl.so.3' --exclude 'libcrypto.so.3' \
-  --wheel-dir "$folder/dist" "$folder"/built/tensoa-*.whl >"$folder/auditwheel.log" 2>&1 || { tail -n 20 "$folder/auditwheel.log" >&2; fail "this is no manylinux_2_34 wheel"; }
+  --wheel-dir "$folder/dist" "$folder"/built/tensoa-*.whl >"$folder/auditwheel.log" 2>&1 || { tail -n 20 "$folder/auditwheel.log" >&2; fail "this is not a manylinux_2_34 wheel"; }
 wheel=("$folder"/dist/tensoa-*-manylinux_2_34_x86_64.whl)
 .venv/bin/python -m zipfile -l "${wheel[0]}" >"$folder/files"
 # What the tree has is what the wheel has.

@@ -135,7 +135,7 @@ def _share(part: int, whole: int) -> str:
 
 def _not_run(missing: int, whole: int) -> str:
     """A share of some models says nothing of the others."""
-    return f"; {missing} of the {whole} in the list have not been run, so this is no share of the list" if missing else ""
+    return f"; {missing} of the {whole} in the list have not been run, so this is not a share of the list" if missing else ""
 
 
 def _refused_by_own(seen: list[Case], found: dict[str, dict]) -> str:

@@ -105,7 +105,7 @@ def content_of(files: Path, repository: str, commit: str, path: str) -> bytes:
             if shown.returncode == 0:
                 return shown.stdout
             raise InputError(f"{folder}: has no {path} at {commit}")
-    raise InputError(f"{folder}: is no git repository; git clone https://github.com/{repository}")
+    raise InputError(f"{folder}: is not a git repository; git clone https://github.com/{repository}")
 
 
 def _of_wheel(folder: Path, package: str, path: str) -> bytes:

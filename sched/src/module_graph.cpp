@@ -149,7 +149,7 @@ std::size_t ModuleGraph::add_datum(const std::string& name,
 
 void ModuleGraph::source(Writes writes, std::function<bool(EventView)> next) {
   if (declared_->next_event) throw ConfigError("ModuleGraph: there is a source; expected one");
-  if (!next) throw ConfigError("ModuleGraph: the source is no function");
+  if (!next) throw ConfigError("ModuleGraph: the source is not a function (it is empty)");
   declared_->source.name = "source";
   declared_->source.writes = std::move(writes.data);
   declared_->next_event = std::move(next);
@@ -175,7 +175,7 @@ void ModuleGraph::add_module(const std::string& name, Reads reads, Writes writes
 void ModuleGraph::sink(const std::string& name, Reads reads, Order order,
                        std::function<void(EventView)> on_event,
                        std::function<void(EventView, const EventFailure&)> on_failure) {
-  if (!on_event) throw ConfigError("ModuleGraph: sink " + detail::quoted(name) + " is no function");
+  if (!on_event) throw ConfigError("ModuleGraph: got no function for sink " + detail::quoted(name));
   detail::SinkNode& sink = declared_->sinks.emplace_back();
   sink.name = name;
   sink.reads = std::move(reads.data);

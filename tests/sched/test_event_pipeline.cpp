@@ -81,7 +81,7 @@ TEST(RunEvents, GivesEachResultToTheSinkInTheOrderOfTheSource) {
   EXPECT_FALSE(totals.is_stopped);
 }
 
-/// In order the first event would hold back the second; here it waits for its delivery.
+/// In order the first event would make the second wait; here it waits for its delivery.
 TEST(RunEvents, GivesResultsAsTheyAreDoneWhereTheOrderIsThatOfCompletion) {
   std::atomic<bool> is_second_delivered = false;
   std::vector<std::size_t> delivered;

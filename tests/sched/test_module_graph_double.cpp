@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Graphs over simulated GPUs: queues that are held back, devices that are lost, several devices at
-// once.
+// Graphs over simulated GPUs: queues that are blocked, devices that are lost, several devices at the
+// same time.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Events whose queues are held back on purpose, and what becomes of those that wait when a device
+// Events whose queues are blocked on purpose, and what becomes of those that wait when a device
 // is lost.
 
 #include <gtest/gtest.h>

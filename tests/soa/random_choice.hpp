@@ -94,7 +94,7 @@ inline bool is_one_tensor(std::span<const AnyColumn> columns, const Choice& choi
 /// The numbers of columns that blocks are tried with: append_block takes them as arguments.
 using ColumnCounts = std::index_sequence<1, 2, 3, 4, 5, 8, 16, 64>;
 
-/// The largest of ColumnCounts that is no larger than `count`.
+/// The largest of ColumnCounts that is at most `count`.
 template <std::size_t... kCounts>
 std::size_t possible_count(std::size_t count, std::index_sequence<kCounts...>) {
   return std::max({(kCounts <= count ? kCounts : 1)...});

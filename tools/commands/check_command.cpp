@@ -511,8 +511,8 @@ class Check {
   }
 
  private:
-  /// The side that describes its columns; nullptr where neither does. A package describes them best; a server may return no
-  /// more than the shapes of its tensors.
+  /// The side that describes its columns; nullptr where neither does. A package describes them best; a server may return only
+  /// the shapes of its tensors.
   const Side* described() const {
     const auto knows = [](const Side& side) {
       if (!side.description.binding) return 0;

@@ -157,7 +157,7 @@ def _searched(module: Any, first: _Call) -> tuple[_Call, bool]:
                 pass
         if best.least >= ENOUGH:
             break
-    for at, plane in places:  # what is no better for a range has none
+    for at, plane in places:  # a range that does not improve the result is left out
         if plane is not None and may_try() and _range_of(best.binding.inputs[at[0]], plane) != EVERYWHERE:
             other = tried(_ranged(EVERYWHERE, plane), at)
             best = other if other.order >= best.order else best

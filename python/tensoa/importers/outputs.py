@@ -56,7 +56,7 @@ def notes(results: Mapping[str, str], outputs: Sequence[str]) -> list[str]:
 
 
 def with_places(values: Mapping[str, str]) -> dict[str, str]:
-    """The values by their names, and by these with and without the ":0" of TensorFlow, where that is no other's name."""
+    """The values by their names, and by these with and without the ":0" of TensorFlow, where no other has that name."""
     others = {name.removesuffix(":0") if name.endswith(":0") else f"{name}:0": value for name, value in values.items()}
     return {**others, **values}
 

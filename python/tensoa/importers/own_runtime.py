@@ -43,7 +43,7 @@ class AsItIs:
         return f"run as it is by {self.runtime.name}"
 
     def write(self, reasons: Mapping[str, str]) -> None:
-        """With lines for people: `reasons` for which it is no other kind of program. Raises InputError."""
+        """With lines for people: `reasons` for which it is not another kind of program. Raises InputError."""
         said = self.runtime.write(self.source, self.path, self.module)
         self.report(f"{summary(reasons, self.kind)}: {said}")
         self.report(

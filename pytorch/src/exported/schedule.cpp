@@ -316,8 +316,8 @@ class Scheduler {
     for (const ValueId output : program_.outputs) ++uses_[output];
   }
 
-  /// The step that can write the output into memory of the caller, taken out of its place; nothing where there is
-  /// none. Steps that only take dimensions of size 1 from its result, or add some, are left out.
+  /// The step that can write the output into memory of the caller, taken out of its place; nothing where such a
+  /// step is missing. Steps that only take dimensions of size 1 from its result, or add some, are left out.
   std::optional<Step> last_step_of(ValueId output) {
     std::vector<std::size_t> reshapes;
     ValueId value = output;

@@ -3,8 +3,8 @@
 """Networks in the JSON of LWTNN, sequential and graphs, as modules of torch.
 
 Inputs are the variables of the file in its order, before its offset and scale: [n, variables], and [n, variables, steps]
-of a sequence, whose number of steps is that of the columns. Defaults of variables are not put in the place of what is no
-number: LWTNN does that only on request, too.
+of a sequence, whose number of steps is that of the columns. Defaults of variables do not replace what is not a number:
+LWTNN does that only on request, too.
 """
 
 import json

@@ -71,8 +71,8 @@ struct Options {
   /// no other call meanwhile.
   std::function<void(std::function<void()>)> run_fallback = {};
 
-  /// SHA-256 of the model file that the servers must have, 64 hexadecimal digits; of `fallback` where it is a package. Empty: that
-  /// which all servers have when the model is loaded. Only servers with tensoa's back-end report their models; others are
+  /// SHA-256 of the model file that the servers must have, 64 hexadecimal digits; of `fallback` where it is a package. Empty: the
+  /// file that all servers have when the model is loaded. Only servers with tensoa's back-end report their models; others are
   /// compared by platform, version, names, dtypes and shapes, and cannot be loaded with a checksum of your own.
   std::string checksum = {};
 
