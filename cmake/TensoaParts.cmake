@@ -26,7 +26,7 @@ function(tensoa_part name version licence purl)
   elseif(TENSOA_WHEEL)  # `pip install .`; what `make wheel` makes is checked for it
     message(STATUS "This is for this machine only: it has no licence text of ${name}, which is not in ${ARGN}")
   else()
-    message(FATAL_ERROR "It has code of ${name} and no text of its licence; expected it in ${ARGN}. Install the package of Debian that has it")
+    message(FATAL_ERROR "It has code of ${name} and no text of its licence; expected it in ${ARGN}. Put it there, or install the package of Debian that has it")
   endif()
   set(kind "\"id\": \"${licence}\"")
   if(NOT licence)
@@ -61,7 +61,8 @@ tensoa_part(robin-map "${tensoa_robin}" MIT pkg:github/Tessil/robin-map "${nanob
 tensoa_package_part(numpy BSD-3-Clause)    # headers
 tensoa_package_part(pyarrow Apache-2.0)    # headers
 if(TARGET tensoa_torch)  # headers; of the torch that is built with, which is not one of this Python
-  tensoa_part(torch "${TensoaTorch_VERSION}" BSD-3-Clause pkg:pypi/torch "${TensoaTorch_ROOT}/../torch-*.dist-info/licenses/LICENSE")
+  tensoa_part(torch "${TensoaTorch_VERSION}" BSD-3-Clause pkg:pypi/torch "${TensoaTorch_ROOT}/../torch-*.dist-info/licenses/LICENSE"
+    "${TensoaTorch_ROOT}/../torch-*.dist-info/LICENSE" "${TensoaTorch_ROOT}/LICENSE*")
 endif()
 if(TARGET tensoa_grpc)  # in it, or what `auditwheel repair` adds next to it; pkg-config's files have their versions
   cmake_path(GET TensoaGrpc_grpc_LIBRARY PARENT_PATH tensoa_grpc_folder)

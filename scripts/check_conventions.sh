@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 # Words that are never the plain one, as a regular expression of Perl. "There is no X" and "is no longer" are plain.
 words='roads?|mends?|mended|whoever|whomever|he who|make-believe|told|somebody|nobody|troubles?|comes? twice|that which|anew|in place of|of our own|believes?|hears? of|not beyond|no more than|beside|of its own|as many|so many|there is none|at once|asks (for|of)|h[eo]ld(s|ing)? back|(?<!there )is no(?! longer)'
 
+command -v perl >/dev/null || { echo "perl is missing" >&2; exit 1; }
 status=0
 finding() {
   echo "$1" >&2

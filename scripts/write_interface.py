@@ -82,11 +82,12 @@ def of_cpp(folder):
 
 def not_read(settings):
     """Folders of headers of our libraries that Doxygen does not read."""
-    read = re.search(r"^INPUT *= (.*)", settings, re.M)[1].split()
-    lists = [*ROOT.glob("[a-z]*/CMakeLists.txt"), *ROOT.glob("[a-z]*/[a-z]*/CMakeLists.txt")]
+    both = (re.search(rf"^{key} *= (.*)", settings, re.M)[1].split() for key in ("INPUT", "STRIP_FROM_INC_PATH"))
+    read = set.intersection(*map(set, both))
+    lists = [ROOT / "CMakeLists.txt", *ROOT.glob("[a-z]*/CMakeLists.txt"), *ROOT.glob("[a-z]*/[a-z]*/CMakeLists.txt")]
     makers = [path.parent for path in lists if "tensoa_add_library(" in path.read_text(encoding="utf-8")]
     folders = {str((maker / "include").relative_to(ROOT)) for maker in makers if (maker / "include").is_dir()}
-    return sorted(folders - set(read))
+    return sorted((folders | {"c/include"}) - read)
 
 
 def of_python():

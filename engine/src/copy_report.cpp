@@ -13,7 +13,7 @@ std::string to_string(const CopyReport& report) {
       {CopyReason::kRagged, "ragged data is made dense"},
       {CopyReason::kOwnOutput, "the engine allocates its outputs"},
       {CopyReason::kCudaGraph, "a CUDA graph works in its own memory"},
-      {CopyReason::kOverlap, "a result lay where an output is written"},
+      {CopyReason::kOverlap, "a result, or an input, lay where an output is written"},
       {CopyReason::kService, "columns of a GPU pass through other memory to a service"},
       {CopyReason::kRowMajor, "the engine has row-major tensors alone"},
   };

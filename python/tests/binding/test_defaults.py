@@ -97,7 +97,7 @@ def test_numbers_of_a_row_are_counted_where_the_file_says_the_sizes():
     assert blocks(OfFile(("x", F, (None, 1, 2)))) == [("x", "x.0,x.1", "float32", "")]
 
 
-def test_blocks_have_equal_rows_if_they_do_in_the_file():
+def test_blocks_have_the_same_number_of_rows_if_they_do_in_the_file():
     model = OfFile(("x", F, (None, 2), (), "nodes"), ("y", F, (None, 1), (), "nodes"), ("edges", I, (2, None), (), "e"))
     assert [one[3] for one in blocks(model)] == ["x", "x", "edges"]
 

@@ -41,7 +41,7 @@ def test_numbers_of_a_call_are_scalars_among_the_rows_of_the_first_block():
     assert (hits.kind, hits.collection, edges.collection) == ("plain", 0, 1)
 
 
-def test_without_collections_all_blocks_have_equal_rows():
+def test_without_collections_all_blocks_have_the_same_number_of_rows():
     assert [block.collection for block in inputs_of("x=a", "y=b")] == [0, 0]
 
 

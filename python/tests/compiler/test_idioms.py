@@ -89,7 +89,7 @@ def elements_of_each_row(m, x, lengths):
     return last, best, steps[batch, near, :].sum((1, 2)), by_number.amax(2).flatten(1)
 
 
-def test_elements_are_taken_by_the_number_of_the_row():
+def test_elements_are_taken_by_an_index_next_to_the_number_of_the_row():
     inputs = [block("x", 12), block("lengths", 1, "int64")]
     assert_same(elements_of_each_row, inputs, (3, 2, 3, 12), table=torch.randn(5, 2))
 

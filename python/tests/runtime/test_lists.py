@@ -254,7 +254,7 @@ def test_results_without_rows_are_repeated_for_each_list(constant):
     assert awkward.num(answers["first"]).tolist() == [3, 0, 5, 1]
 
 
-def test_results_are_one_table_where_all_have_equal_rows(constant):
+def test_results_are_one_table_where_all_have_the_same_number_of_rows(constant):
     columns = numbers(4)
     answers = constant(pandas.DataFrame(columns), groups=[0, 1, 4])
     assert isinstance(answers, dict) and answers["half"].tolist() == [0.5] * 4 and len(answers["first"]) == 4

@@ -19,8 +19,8 @@
 
 namespace tensoa {
 
-/// When a model is compiled: in the process that runs it (TorchScript, torch.export, tree files), or
-/// before (packages of `tensoa compile`). kAny leaves the choice to the file.
+/// When a model is compiled: in the process that runs it (TorchScript, torch.export, tree and ONNX files), or
+/// before (packages, models of servers). kAny leaves the choice to the file.
 enum class CompilationType : std::uint8_t { kAny, kJustInTime, kAheadOfTime };
 
 /// "just-in-time", "ahead-of-time" or "any".

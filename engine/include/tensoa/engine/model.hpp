@@ -78,7 +78,7 @@ class Model {
 
   /// For callers who record calls of this model in a CUDA graph (cudaStreamBeginCapture): what a recorded call uses.
   /// It lives as long as the answer, which the caller keeps with the graph. nullptr: calls cannot be recorded, as they may wait
-  /// or allocate memory: with TENSOA_VERIFY_CONST=1, and of all but fused packages without package::Options::cuda_graphs.
+  /// or allocate memory. Only fused packages loaded without package::Options::cuda_graphs can, and not with TENSOA_VERIFY_CONST=1.
   ///
   /// Call forward() on the queue first with the number of rows to record. A call there with more rows replaces memory
   /// that the graph uses: record again, or use the queue for nothing else. After reload() the answer is another one,
