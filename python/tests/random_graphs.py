@@ -782,6 +782,8 @@ class Reference:
 
     def of_scatter(self, tensor, op, x, places):
         start = start_of(op.fn, tensor.dtype)
+        if not x.is_floating_point():
+            return self.of_scatter_of_integers(self.shape(tensor), op, x, places, start)
         result = torch.full(self.shape(tensor), start, dtype=x.dtype)
         size, count = torch.zeros(2, *result.shape, dtype=torch.float64)
         join = {"sum": lambda a, b: a + b, "max": torch.maximum, "min": torch.minimum, "logaddexp": torch.logaddexp}[op.fn]
@@ -797,6 +799,14 @@ class Reference:
         if op.fn != "sum":
             return self.extreme(result, tensor.dtype)
         return self.summed(result, tensor.dtype, size * count.apply_(roundings))
+
+    def of_scatter_of_integers(self, shape, op, x, places, start):
+        """In any order: they are not rounded."""
+        size = shape[op.axis]
+        is_inside = (places >= 0) & (places < size)
+        result = torch.full((*shape[: op.axis], size + 1, *shape[op.axis + 1 :]), start, dtype=x.dtype)
+        how = {"sum": "sum", "max": "amax", "min": "amin"}[op.fn]
+        return result.scatter_reduce(op.axis, torch.where(is_inside, places, size).long(), x, how).narrow(op.axis, 0, size)
 
     def of_sort(self, tensor, op, x):
         x = x.to(torch.int8) if x.dtype == torch.bool else x
