@@ -28,7 +28,7 @@ machine="$(nproc) x $(sed -n '/^model name/{s/^[^:]*: //p;q}' /proc/cpuinfo | cu
 
 # The line that says how a step ended: that of ctest or of the soak, else its last one.
 closing_line() {
-  { grep -aE '% tests passed|^soak: ' "$1" || grep -av '^ *$' "$1" || echo "it said nothing"; } | tail -n 1 | cut -c -100
+  { grep -aE '% tests passed|^soak: ' "$1" || grep -avE '^ *$|^\[  SKIPPED ' "$1" || echo "it said nothing"; } | tail -n 1 | cut -c -100
 }
 
 # Old rows with new ones in their places.
