@@ -105,7 +105,7 @@ function(tensoa_add_python_tests prefix)
     string(REGEX REPLACE "^test_" "" name "${name}")
     add_test(NAME ${prefix}.${name} COMMAND "${TENSOA_VENV}/bin/python" -m pytest -q -p no:cacheprovider "${file}")
     set_tests_properties(${prefix}.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT}
-      ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/python;TENSOA_SHARED_DATA=${TENSOA_SHARED_DATA};${arg_ENVIRONMENT}")
+      ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/python;TENSOA_BUILD=${PROJECT_BINARY_DIR};TENSOA_SHARED_DATA=${TENSOA_SHARED_DATA};${arg_ENVIRONMENT}")
   endforeach()
 endfunction()
 
