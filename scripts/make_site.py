@@ -429,7 +429,8 @@ def main():
     index = write_search_index(site)
     found = list(dead_links(index))
     print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    print(f"{len(site.pages)} pages, {len(site.files)} files, {len(index)} entries of the search: {HTML / 'index.html'}")
+    first = (HTML / "index.html").relative_to(ROOT)
+    print(f"{len(site.pages)} pages, {len(site.files)} files, {len(index)} entries of the search: {first}")
     sys.exit(1 if found else 0)
 
 

@@ -126,7 +126,7 @@ def main():
     text = "".join(f"{line}\n" for line in sorted(lines))
     if "--check" not in sys.argv:
         PAGE.write_text(text, encoding="utf-8")
-        print(f"{len(lines)} public names: {PAGE}")
+        print(f"{len(lines)} public names: {PAGE.relative_to(ROOT)}")
     elif text != PAGE.read_text(encoding="utf-8"):
         sys.exit("write_interface: docs/interface.txt is not what the sources say; write it by `make interface`")
 
