@@ -22,7 +22,8 @@
  * authentication). TorchScript and programs of torch.export need C++ or Python, or a package: `tensoa compile MODEL --out FILE.pt2`.
  *
  * *Errors*: functions that can fail return a status, 0 for success, and leave outputs untouched (an ONNX file that fails while it
- * runs may have written a part). tensoa_last_error() returns what is wrong and what to do. No exception of C++ gets out, and none ends the process.
+ * runs may have written a part). tensoa_last_error() returns what is wrong and what to do. No exception of C++ gets out, and none
+ * ends the process.
  * *Threads*: a model and a queue may be used by any number of threads; a call belongs to one thread at a time.
  * *Handles*: NULL where one is expected is TENSOA_CONFIG_ERROR, to free NULL does nothing. In a build without NDEBUG, a handle that was
  * freed is TENSOA_CONFIG_ERROR, too; else using one is undefined.

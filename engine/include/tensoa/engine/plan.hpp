@@ -58,6 +58,7 @@ void require_one_collection_each(const Binding& binding);
 /// @throws ConfigError, DeviceError
 template <template <template <class> class> class Layout, std::integral Rows>
 PortableCollection<Layout> collection_with_end(Rows rows, Device device) {
+  // Its constructor throws, with the number as the caller gave it.
   if (!std::in_range<std::size_t>(rows)) return PortableCollection<Layout>(rows, device);
   PortableCollection<Layout> collection(static_cast<std::size_t>(rows) + 1, device);
   collection.resize(static_cast<std::size_t>(rows));

@@ -14,8 +14,8 @@ namespace tensoa::onnx {
 /// ONNX Runtime is opened by the first file, any release from 1.16 on, and stays: `libonnxruntime.so` of
 /// `$TENSOA_ONNXRUNTIME` (the file or its folder), else in the folder of the program and in `../lib`, in that of `find`, in
 /// the Python package onnxruntime (of the interpreter `$TENSOA_PYTHON`, of `$VIRTUAL_ENV`, of the `.venv` of a checkout, next
-/// to the Python package of tensoa), where the dynamic linker looks. Without it each ONNX file is a LoadError with the searched places, and all other
-/// models work.
+/// to the Python package of tensoa), where the dynamic linker looks. Without it each ONNX file is a LoadError with the
+/// searched places, and all other models work.
 ///
 /// A block is a tensor: its sizes and dtype are those of the model's argument, its place that of its name, or its number
 /// (Match). `[n, 1]` is also `[n]`. Results are checked before they are copied, or refused where the file has others.

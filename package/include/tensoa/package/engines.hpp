@@ -15,10 +15,11 @@ namespace tensoa::package {
 /// CUDA, with fused programs. Those of TorchInductor need torch: pytorch::register_engines() adds them.
 ///
 /// Packages are made for the columns that describe() wrote. They read and write columns where they lie,
-/// also those of a Repack. Copied, and reported, are: inputs that are outputs too; columns of a Repack that lie
-/// otherwise than described; what CUDA graphs of TorchInductor's programs read and write. Ragged forms, and columns that differ from those described in name, dtype or place, are a BindingError. A package runs only
-/// on the processor or GPU architecture that it was made for. What has to be a file is unpacked, for as long
-/// as the model lives, into a private folder below $TENSOA_PACKAGE_FOLDER, $XDG_CACHE_HOME/tensoa or
+/// also those of a Repack. Copied, and reported, are: inputs that are outputs too; columns of a Repack that
+/// lie otherwise than described; what CUDA graphs of TorchInductor's programs read and write. Ragged forms,
+/// and columns that differ from those described in name, dtype or place, are a BindingError. A package runs
+/// only on the processor or GPU architecture that it was made for. What has to be a file is unpacked, for as
+/// long as the model lives, into a private folder below $TENSOA_PACKAGE_FOLDER, $XDG_CACHE_HOME/tensoa or
 /// ~/.cache/tensoa. Weights are there once for each device. docs/ahead_of_time.md has more.
 ///
 /// Calling it twice is harmless; `#include <tensoa/tensoa.hpp>` calls it.
