@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import logging
 import os
+import re
 import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from tensoa.errors import Unsupported, first_line
 
 OTHERS = (Path(torch.__file__).parent, Path(__file__).parent)  # folders of code that is not the author's
 LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib"))  # nor theirs, where there is any
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*(?:\n +(?!File )([^\n]*))?')
 
 
 @contextlib.contextmanager
@@ -126,3 +128,13 @@ def require_no_state(changed: Iterable[str]) -> None:
     """Raises Unsupported for a program that changes these buffers."""
     if names := ", ".join(sorted(name.removeprefix("module.") for name in changed)):
         raise Unsupported(f"the model changes itself ({names}); expected one that keeps nothing between calls")
+
+
+def author_line(node: torch.fx.Node) -> str:
+    """The line of the author's that a node was traced from: ", at model.py:12: return x[:, :2]", empty where none is known."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not _is_in(frame[0], OTHERS)]
+    if not own:
+        return ""
+    file, line, text = own[-1]
+    return f", at {Path(file).name}:{line}" + (f": {text.strip()[:100]}" if text else "")

@@ -3,9 +3,7 @@
 """A call of an exported program on tensors that have sizes and no numbers, in which the rows are followed."""
 
 import operator
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,13 +13,12 @@ from tensoa.binding import Binding
 from tensoa.errors import first_line
 from tensoa.row_dependence.rules import OPERATORS, PRIMES, Call, Count, Mixes, Rows, State, Unknown, has_rule, results_of
 from tensoa.row_numbers import branches, limits_of, takes_any_rows
-from tensoa.tracing import OTHERS
+from tensoa.tracing import author_line
 
 INDEPENDENT, DEPENDENT, UNKNOWN = "independent", "dependent", "unknown"
 
 _SIZES = frozenset(("size", "shape", "sizes", "repeats", "dims", "end"))  # arguments that may be numbers of rows
 _SPACES = ("aten", "quantized_decomposed")  # of operators that have rules
-_FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*(?:\n +(?!File )([^\n]*))?')
 
 
 def _is_pointwise(func: torch._ops.OpOverload, plain: str) -> bool:
@@ -66,16 +63,7 @@ def _sentence(run: "_Run", error: Exception) -> str:
     if run.node is None:
         return first_line(error)
     what = first_line(error)
-    return f"{run.trace.last or run.node.target} {what}{_author_line(run.node)}"
-
-
-def _author_line(node: torch.fx.Node) -> str:
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not any(Path(frame[0]).is_relative_to(folder) for folder in OTHERS)]
-    if not own:
-        return ""
-    file, line, text = own[-1]
-    return f", at {Path(file).name}:{line}" + (f": {text.strip()[:100]}" if text else "")
+    return f"{run.trace.last or run.node.target} {what}{author_line(run.node)}"
 
 
 def _inputs(exported: torch.export.ExportedProgram, binding: Binding) -> list[tuple[torch.Tensor, State]]:
