@@ -20,7 +20,7 @@ from tensoa.binding.columns import Columns
 from tensoa.binding.model import with_examples, with_lengths
 from tensoa.compiler import cpu, inductor
 from tensoa.compiler.cpu.processors import cpu_flags
-from tensoa.errors import InputError
+from tensoa.errors import InputError, Unsupported
 from tensoa.export import Made, Options, export, main
 from tensoa.importers.files import load_module
 from tensoa.package import archive
@@ -231,6 +231,38 @@ def test_attention_among_no_rows_does_not_end_the_process(is_among_rows, has_ker
         data = Columns(columns, {0: rows}, rules, "cpu")
         program.module()(data.inputs, data.outputs)
         torch.testing.assert_close(torch.cat(data.outputs[0]).t(), columns.call(module, data.inputs)[0])
+
+
+def test_a_float_that_a_model_takes_out_of_a_tensor_is_refused_for_gpus():
+    """There TorchInductor takes it for an integer. An integer may be taken out."""
+
+    class Share(nn.Module):
+        def __init__(self, dtype):
+            super().__init__()
+            self.dtype = dtype
+
+        def forward(self, x):
+            return x[:, :2] / (1 + x.abs().amax().to(self.dtype).item())
+
+    def check(dtype):
+        columns = bind(*THREE_TO_TWO)
+        inductor._check_floats(inductor._export(Share(dtype), columns, [{"collection": 0}], "cpu"))
+
+    check(torch.int64)
+    place = ", at test_export.py:[0-9]+: return x.*item[()]+: TorchInductor cuts it to an integer on GPUs"
+    for dtype in (torch.float32, torch.float64):
+        with pytest.raises(Unsupported, match=place):
+            check(dtype)
+
+
+def test_the_reason_for_a_missing_program_is_that_of_the_compiler(tmp_path):
+    compiler = tmp_path / "compiler"
+    lines = ["#!/bin/sh", "[ $1 = --version ] && exec g++ --version", "echo 'In file included from a.h' >&2"]
+    compiler.write_text("\n".join([*lines, "echo 'b.h:1: fatal error: no such file' >&2", "exit 1"]))
+    compiler.chmod(0o755)
+    uses = torch._inductor.config.patch({"cpp.cxx": (None, str(compiler))})
+    with uses, pytest.raises(Unsupported, match="cannot be compiled for cpu: b.h:1: fatal error: no such file"):
+        export(nn.Linear(3, 2), bind(*THREE_TO_TWO), tmp_path / "model.pt2", Options(report=str, fuse=False))
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -61,7 +61,7 @@ class Synchronises(nn.Module):
     """Reads a number on the host in the middle of its run, which a CUDA graph cannot do."""
 
     def forward(self, x):
-        return (x[:, :2] * 2 + x[:, 2:]) / (1 + x.abs().amax().item())
+        return (x[:, :2] * 2 + x[:, 2:]) / (1 + x.abs().amax().long().item())
 
 
 def edge_network():

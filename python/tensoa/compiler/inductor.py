@@ -3,6 +3,7 @@
 """Programs by TorchInductor: of any model that torch.export can follow."""
 
 import contextlib
+import ctypes
 import operator
 import platform
 import re
@@ -22,7 +23,7 @@ from tensoa.command import check_device, step
 from tensoa.compiler.cpu.processors import CPU_FLAGS, cpu_flags
 from tensoa.errors import InputError, Unsupported, first_line
 from tensoa.row_numbers import limits_of, require_no_branch, takes_any_rows
-from tensoa.tracing import not_followed, require_no_state, right_states, signature_of, traced
+from tensoa.tracing import author_line, not_followed, require_no_state, right_states, signature_of, traced
 
 aten = torch.ops.aten
 
@@ -78,7 +79,21 @@ def _export(module: nn.Module, binding: Binding, rules: list[dict[str, int]], de
     if device == "cpu":
         _allow_empty_attention(program.graph)
         program.graph_module.recompile()
+    else:
+        _check_floats(program)
     return program
+
+
+def _check_floats(program: torch.export.ExportedProgram) -> None:
+    """Raises Unsupported where the model takes a float out of a tensor: kernels of TorchInductor for GPUs get it as an integer,
+    0.87 as 0 (torch 2.11 to 2.15, where what calls a kernel has `int64_t` for every symbol).
+    """
+    for node in program.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta["val"], torch.SymFloat):
+            raise Unsupported(
+                f"the model takes a float out of a tensor{author_line(node)}: TorchInductor cuts it to an integer on GPUs; "
+                "expected it to stay in the tensor, without item()"
+            )
 
 
 def _allow_empty_attention(graph: torch.fx.Graph) -> None:
@@ -190,7 +205,8 @@ def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str)
         with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache(), right_states():
             _compile_and_package(program, path, options_for(device))
     except Exception as error:  # torch and its compilers throw many kinds
-        raise Unsupported(f"the model cannot be compiled for {device}: {first_line(error)}") from error
+        why = _said_by_compiler(error) or first_line(error)
+        raise Unsupported(f"the model cannot be compiled for {device}: {why}") from error
     with zipfile.ZipFile(path) as archive:
         records = {_name_in_package(name, device): archive.read(name) for name in archive.namelist()}
     wrapper = next(text for name, text in records.items() if name.endswith(".wrapper.cpp")).decode()
@@ -205,14 +221,26 @@ def _compile_and_package(program: torch.export.ExportedProgram, path: Path, opti
     whether the compiler supports it: a quarter of the time of a package. That is only done where the compiler fails.
     """
     from torch._inductor import cpu_vec_isa
-    from torch._inductor.exc import CppCompileError
 
     make = torch._inductor.aoti_compile_and_package
     try:
         make(program, package_path=str(path), inductor_configs={**options, "cpp.vec_isa_ok": True})
-    except CppCompileError:
+    except Exception as error:
+        if _said_by_compiler(error) is None:
+            raise
         cpu_vec_isa.valid_vec_isa_list.cache_clear()
         make(program, package_path=str(path), inductor_configs=options)
+
+
+def _said_by_compiler(error: Exception) -> str | None:
+    """The line of the C++ compiler that says what is wrong; None for errors that are not of a compiler."""
+    from torch._inductor.exc import CppCompileError
+
+    inner = getattr(error, "inner_exception", error)  # of torch._inductor.exc.InductorError
+    if not isinstance(inner, CppCompileError):
+        return None
+    lines = inner.output.splitlines()
+    return first_line(next((line for line in lines if re.search(r"\berror: ", line)), inner.output))
 
 
 def _name_in_package(name: str, device: str) -> str:
@@ -250,6 +278,7 @@ class Loaded:
     """A program of TorchInductor for this processor. Raises Unsupported where it fails."""
 
     def __init__(self, archive: Path) -> None:
+        ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)  # why: pytorch/src/inductor/aot_runner.cpp
         self.loader = torch._C._aoti.AOTIModelPackageLoader(str(archive), "model", True, 1, -1)
 
     def __call__(self, columns: Columns, rows: Sequence[int]) -> None:

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a package for GPUs on this machine's, by the program `tensoa`, as child processes.
 
-Children, because a CUDA graph that cannot be captured may take its process along, and because torch 2.11 crashes when
-Python loads packages for GPUs.
+Children, because a CUDA graph that cannot be captured may take its process along.
 """
 
 import json

@@ -76,9 +76,10 @@ GRAPH_INPUTS = [
 GRAPH_OUTPUTS = [block("score", ["score"]), block("node", ["node"], collection=1)]
 
 
-def write_row(folder, target="cpu"):
+def write_row(folder, target="cpu", fuse=True):
     path = folder / f"row-{target}.pt2"
-    export(Row(), bind([block("features", "xyz")], [block("answers", "mn")]), path, Options(report=str, target=target))
+    options = Options(report=str, target=target, fuse=fuse)
+    export(Row(), bind([block("features", "xyz")], [block("answers", "mn")]), path, options)
     return path
 
 

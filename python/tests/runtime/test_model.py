@@ -3,7 +3,9 @@
 """tensoa.Model: arrays and tables of every kind give what torch gives, nothing is copied that C++ does not copy."""
 
 import copy
+import os
 import pickle
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -673,10 +675,45 @@ def test_pickle_of_a_file_that_changed(tmp_path, row):
         pickle.dumps(model)
 
 
-def run(code, *arguments, timeout=120):
-    """Runs code in a new process, which must end as expected."""
+def run(code, *arguments, timeout=120, **variables):
+    """Runs code in a new process, which must end as expected. `variables`: of its environment."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True).stdout
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=True, env=environment).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "does"),
+    [
+        ("-shared", 'set -- "$@" -static-libstdc++'),  # links its own copy of the standard library into each program
+        ("-mavx512bf16|-mavx512vnni|-mamx*", "echo 'g++: error: no such option' >&2; exit 1"),  # older than the processor
+    ],
+)
+def test_what_other_compilers_make_of_a_model_runs(options, does, tmp_path):
+    compiler = tmp_path / "compiler"
+    script = f"""
+        #!/bin/sh
+        for option; do
+          case $option in {options}) {does}; break;; esac
+        done
+        exec {shutil.which("g++")} "$@"
+    """
+    compiler.write_text(textwrap.dedent(script).lstrip())
+    compiler.chmod(0o755)
+    code = """
+        import sys
+        from pathlib import Path
+
+        import numpy as np
+        import runtime_models as models
+        import tensoa
+
+        columns = models.row_columns()
+        answers = tensoa.Model(models.write_row(Path(sys.argv[1]), fuse=False))(columns)
+        for name, right in models.row_answers(columns).items():
+            np.testing.assert_allclose(answers[name], right, rtol=1e-5, atol=1e-6)
+    """
+    run(code, tmp_path, CXX=str(compiler))
 
 
 def test_import_is_light():

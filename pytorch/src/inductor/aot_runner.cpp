@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inductor/aot_runner.hpp"
 
+#include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 
 #include <cstddef>
@@ -10,6 +11,17 @@
 #include "runtime/tensors.hpp"
 
 namespace tensoa::pytorch {
+namespace {
+
+/// Lets libraries that are loaded later see the names of this process's C++ library, as they do in a program of C++, but not in
+/// a module of Python. Some compilers link a copy of it into each program (as g++ -static-libstdc++ does), and a process crashes
+/// where it uses parts of both.
+void show_standard_library() {
+  [[maybe_unused]] static void* const library =
+      dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+}  // namespace
 
 AotWeights weights_to_share(const AotRunner& runner, Device device) {
   const auto by_name_in_model = runner.extract_constants_map(/*use_inactive=*/false);
@@ -35,6 +47,7 @@ void exchange_weights(AotRunner& runner, AotWeights& weights) {
 
 std::unique_ptr<AotRunner> make_runner(const std::filesystem::path& library, Device device,
                                        AotWeights& weights) {
+  show_standard_library();
   if (!device.is_cpu()) return make_gpu_runner(library, device, weights);
   return make_runner_of<torch::inductor::AOTIModelContainerRunnerCpu>(
       weights, library.string(), /*num_models=*/std::size_t{1});
