@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packages of the exporter, and the models that it refuses. Whole packages are made and run by tests/pytorch."""
 
+import contextlib
+import functools
 import json
 import re
 import subprocess
@@ -233,26 +235,40 @@ def test_attention_among_no_rows_does_not_end_the_process(is_among_rows, has_ker
         torch.testing.assert_close(torch.cat(data.outputs[0]).t(), columns.call(module, data.inputs)[0])
 
 
-def test_a_float_that_a_model_takes_out_of_a_tensor_is_refused_for_gpus():
-    """There TorchInductor takes it for an integer. An integer may be taken out."""
+class Share(nn.Module):
+    """Of the largest number, which is taken out of its tensor; `around` may put that into a subgraph."""
 
-    class Share(nn.Module):
-        def __init__(self, dtype):
-            super().__init__()
-            self.dtype = dtype
+    def __init__(self, dtype, around=contextlib.nullcontext):
+        super().__init__()
+        self.dtype, self.around = dtype, around
 
-        def forward(self, x):
+    def forward(self, x):
+        with self.around():
             return x[:, :2] / (1 + x.abs().amax().to(self.dtype).item())
 
+
+WITHOUT_AUTOCAST = functools.partial(torch.autocast, "cpu", enabled=False)
+
+
+@pytest.mark.parametrize("around", [contextlib.nullcontext, torch.enable_grad, WITHOUT_AUTOCAST])
+def test_a_float_that_a_model_takes_out_of_a_tensor_is_refused_for_gpus(around):
+    """There TorchInductor passes it on as an integer. An integer may be taken out."""
+
     def check(dtype):
-        columns = bind(*THREE_TO_TWO)
-        inductor._check_floats(inductor._export(Share(dtype), columns, [{"collection": 0}], "cpu"))
+        program = inductor._export(Share(dtype, around), bind(*THREE_TO_TWO), [{"collection": 0}], "cpu")
+        inductor._check_floats(program)
 
     check(torch.int64)
-    place = ", at test_export.py:[0-9]+: return x.*item[()]+: TorchInductor cuts it to an integer on GPUs"
+    place = ", at test_export.py:[0-9]+: return x.*item[()]+: TorchInductor truncates it to an integer on GPUs"
     for dtype in (torch.float32, torch.float64):
         with pytest.raises(Unsupported, match=place):
             check(dtype)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_package_for_gpus_of_a_model_that_takes_a_float_out_of_a_tensor_is_not_made(tmp_path):
+    with pytest.raises(Unsupported, match="TorchInductor truncates it"):
+        export(Share(torch.float32), bind(*THREE_TO_TWO), tmp_path / "model.pt2", Options(report=str, target="cuda"))
 
 
 def test_the_reason_for_a_missing_program_is_that_of_the_compiler(tmp_path):

@@ -85,14 +85,15 @@ def _export(module: nn.Module, binding: Binding, rules: list[dict[str, int]], de
 
 
 def _check_floats(program: torch.export.ExportedProgram) -> None:
-    """Raises Unsupported where the model takes a float out of a tensor: kernels of TorchInductor for GPUs get it as an integer,
-    0.87 as 0 (torch 2.11 to 2.15, where what calls a kernel has `int64_t` for every symbol).
+    """Raises Unsupported where the model takes a float out of a tensor: TorchInductor passes it to kernels of GPUs as an
+    integer, 0.87 as 0 (torch 2.11 to 2.15, where what calls a kernel has `int64_t` for every symbol).
     """
-    for node in program.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta["val"], torch.SymFloat):
+    graphs = [part.graph for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule)]
+    for node in (node for graph in graphs for node in graph.nodes):
+        if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta.get("val"), torch.SymFloat):
             raise Unsupported(
-                f"the model takes a float out of a tensor{author_line(node)}: TorchInductor cuts it to an integer on GPUs; "
-                "expected it to stay in the tensor, without item()"
+                f"the model takes a float out of a tensor{author_line(node)}: TorchInductor truncates it to an integer on "
+                "GPUs; expected it to stay in the tensor, without item()"
             )
 
 
@@ -205,7 +206,7 @@ def _archive_of(program: torch.export.ExportedProgram, device: str, folder: str)
         with _compiler_for(level) if level else contextlib.nullcontext(), fresh_cache(), right_states():
             _compile_and_package(program, path, options_for(device))
     except Exception as error:  # torch and its compilers throw many kinds
-        why = _said_by_compiler(error) or first_line(error)
+        why = _line_of_compiler(error) or first_line(error)
         raise Unsupported(f"the model cannot be compiled for {device}: {why}") from error
     with zipfile.ZipFile(path) as archive:
         records = {_name_in_package(name, device): archive.read(name) for name in archive.namelist()}
@@ -226,21 +227,23 @@ def _compile_and_package(program: torch.export.ExportedProgram, path: Path, opti
     try:
         make(program, package_path=str(path), inductor_configs={**options, "cpp.vec_isa_ok": True})
     except Exception as error:
-        if _said_by_compiler(error) is None:
+        if _line_of_compiler(error) is None:
             raise
         cpu_vec_isa.valid_vec_isa_list.cache_clear()
+        for instructions in cpu_vec_isa.supported_vec_isa_list:  # some remember that they were not to be tried
+            getattr(type(instructions).__bool__, "cache_clear", lambda: None)()
         make(program, package_path=str(path), inductor_configs=options)
 
 
-def _said_by_compiler(error: Exception) -> str | None:
-    """The line of the C++ compiler that says what is wrong; None for errors that are not of a compiler."""
+def _line_of_compiler(error: Exception) -> str | None:
+    """The C++ compiler's line on what is wrong; None for errors that are not of this compiler."""
     from torch._inductor.exc import CppCompileError
 
     inner = getattr(error, "inner_exception", error)  # of torch._inductor.exc.InductorError
-    if not isinstance(inner, CppCompileError):
+    if type(inner) is not CppCompileError:  # those derived from it are of compilers for GPUs
         return None
-    lines = inner.output.splitlines()
-    return first_line(next((line for line in lines if re.search(r"\berror: ", line)), inner.output))
+    errors = (line for line in inner.output.splitlines() if re.search(r"(?<!collect2: )\berror: ", line))
+    return first_line(next(errors, inner.output or inner))
 
 
 def _name_in_package(name: str, device: str) -> str:
