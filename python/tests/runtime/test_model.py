@@ -713,7 +713,7 @@ def test_programs_of_other_compilers_run(options, does, tmp_path):
         for name, right in models.row_answers(columns).items():
             np.testing.assert_allclose(answers[name], right, rtol=1e-5, atol=1e-6)
     """
-    run(code, tmp_path, CXX=str(compiler), PYTHONPATH=os.pathsep.join(sys.path))
+    run(code, tmp_path, timeout=600, CXX=str(compiler), PYTHONPATH=os.pathsep.join(sys.path))
 
 
 def test_import_is_light():
