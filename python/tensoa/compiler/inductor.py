@@ -76,20 +76,27 @@ def _export(module: nn.Module, binding: Binding, rules: list[dict[str, int]], de
         raise not_followed(error) from error
     _check_mutations(signature, len(binding.inputs))
     _check_free(program, binding, rules)
-    if device == "cpu":
-        _allow_empty_attention(program.graph)
-        program.graph_module.recompile()
-    else:
-        _check_floats(program)
+    _suit(program, device)
     return program
 
 
-def _check_floats(program: torch.export.ExportedProgram) -> None:
+def _suit(program: torch.export.ExportedProgram, device: str) -> None:
+    """Replaces or refuses what would be wrong on `device`, also in subgraphs, as those of autocast."""
+    for part in program.graph_module.modules():
+        if not isinstance(part, torch.fx.GraphModule):
+            continue
+        if device == "cpu":
+            _allow_empty_attention(part.graph)
+            part.recompile()
+        else:
+            _check_floats(part.graph)
+
+
+def _check_floats(graph: torch.fx.Graph) -> None:
     """Raises Unsupported where the model takes a float out of a tensor: TorchInductor passes it to kernels of GPUs as an
     integer, 0.87 as 0 (torch 2.11 to 2.15, where what calls a kernel has `int64_t` for every symbol).
     """
-    graphs = [part.graph for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule)]
-    for node in (node for graph in graphs for node in graph.nodes):
+    for node in graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta.get("val"), torch.SymFloat):
             raise Unsupported(
                 f"the model takes a float out of a tensor{author_line(node)}: TorchInductor truncates it to an integer on "
