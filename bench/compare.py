@@ -82,7 +82,8 @@ TEXTS = {
     "footprint": (
         "Start, memory, size on disk",
         "From Python, one row: processor time until the first answer, largest resident memory of the host (both less those of a process "
-        "that imports NumPy alone), wheels without NumPy, and the file of the model. tl2cgen and lleaves generate code, which is "
+        "that imports NumPy alone), wheels without NumPy, and the file of the model. Of tensoa's wheel its Python files and its module are "
+        "counted, which answer; the whole of it, with the program, headers and libraries for C++, is 37 MB. tl2cgen and lleaves generate code, which is "
         "the file; SOFIE's code reads it. "
         "torch is the wheel with CUDA, larger than the one for CPUs alone; the wheels of XGBoost and LightGBM need SciPy, which is counted. "
         "On a GPU the wheels of CUDA that torch needs are counted, for tensoa the CUDA runtime. "
@@ -287,10 +288,7 @@ def lost(results):
         text += ":\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n\n"
     else:
         text += ". "
-    text += (
-        "[Kinds of models](width.md) has 46 models more: others are faster with dense layers of 256 and more, and with random "
-    )
-    return text + "numbers inside."
+    return text + "[Kinds of models](width.md) has more models, and says where others are faster."
 
 
 def footprint_table(rows):
