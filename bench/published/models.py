@@ -244,7 +244,7 @@ class ChgnetCrystals:
             self.model = CHGNet.load(use_device="cpu", verbose=False)
         structure = Structure.from_str(source.content("examples/mp-18767-LiMnO2.cif").decode(), fmt="cif")
         self.graph = self.model.graph_converter(structure)
-        self.module = Chgnet(self.model.eval())
+        self.module = Chgnet(self.model).eval()
         self.count = 1
         self.numbers = _numbers_of_test(source.content("tests/test_model.py").decode())
 
@@ -376,7 +376,7 @@ class LundNet:
         self.model = network.LundNet(input_dims=5, num_classes=2, **ast.literal_eval(self.info["model_params"]))
         weights = io.BytesIO(source.content(source.weights + "_state.pt"))
         self.model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
-        self.module = Lund(self.model.eval())
+        self.module = Lund(self.model).eval()
         if not source.jets.is_file():
             raise InputError(f"{source.jets}: is not there; --jets FILE.npz, which bench/published/jets.py writes")
         with np.load(source.jets) as file:
