@@ -458,30 +458,24 @@ def measure(device, folder, parts):
     return failed
 
 
-def commit_here():
-    """The last one that changed a program."""
-    return measuring.last_commit("*.cpp", "*.hpp", "*.cu", "*.cuh", "*.py")
-
-
 def describe_machine(device, folder):
     gpu = ""
     if device != "cpu":
         import torch
 
         gpu = torch.cuda.get_device_name()
-    about = {"machine": gpu or "CPU", "cpu": measuring.processor(), "cores": os.cpu_count(), "commit": commit_here()}
+    about = {"machine": gpu or "CPU", "cpu": measuring.processor(), "cores": os.cpu_count(), "commit": measuring.commit()}
     about["versions"] = environment.versions()
     measuring.write(folder / "machine.json", about)
 
 
 def keep(folder):
-    """Checks in what was measured there, as one file, with the commit that is here where there was none."""
+    """Checks in what was measured there, as one file."""
     about = json.loads((folder / "machine.json").read_text())
-    commit = about.get("commit") or commit_here()
     device = "cpu" if about["machine"] == "CPU" else "cuda"
     runs = [json.loads(file.read_text()) for part in PARTS[device] if (file := folder / f"{part}.json").exists()]
     loads = sorted({run.pop("load") for run in runs}, key=float)
-    result = about | {"commit": commit, "load": [loads[0], loads[-1]], "runs": runs}
+    result = about | {"load": [loads[0], loads[-1]], "runs": runs}
     short = about["machine"].removeprefix("NVIDIA ").split()[0].lower()
     measuring.write(RESULTS / f"compare-{short}.json", result)
 

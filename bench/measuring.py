@@ -30,7 +30,13 @@ def about(device: str = "cpu") -> dict:
     import torch
 
     machine = torch.cuda.get_device_name() if device == "cuda" else processor_and_level()
-    return {"machine": machine, "torch": torch.__version__, "onnxruntime": onnxruntime.__version__}
+    return {"machine": machine, "torch": torch.__version__, "onnxruntime": onnxruntime.__version__, "commit": commit()}
+
+
+def commit() -> str:
+    """The last one that changed a program; where scripts/carry.sh copied the tree, the one of the copy."""
+    carried = ROOT / ".carry" / "commit"
+    return last_commit("*.cpp", "*.hpp", "*.cu", "*.cuh", "*.py") or (carried.read_text().strip() if carried.exists() else "")
 
 
 def last_commit(*files: str) -> str:

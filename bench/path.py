@@ -296,7 +296,7 @@ def read_results():
 
 def keep(folder):
     """Checks in what was measured there, with the commit that changed the sources last: a file for each kind."""
-    commit = measuring.last_commit("*.cpp", "*.hpp", "*.cu", "*.cuh")
+    commit = measuring.commit()
     for kind in KINDS:
         measured = [json.loads(path.read_text()) | {"commit": commit} for path in sorted(folder.glob(f"path-{kind}*.json"))]
         if not measured:

@@ -25,6 +25,7 @@ import functools
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -44,6 +45,7 @@ import measuring  # noqa: E402
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "width.json", ROOT / "docs" / "width.md"
 ROWS = (1, 16, 1000)
 LONGEST = 400  # seconds of a kind, with its peers
+EXCEPTION = r"^(\w+\.)*\w+: "  # the class, as Python prints it
 PEERS = {
     "inductor": "TorchInductor",
     "torchscript": "TorchScript",
@@ -62,7 +64,7 @@ HEAD = """\
 
 Written by `make width` ([bench/width.py](../bench/width.py)) from [its results](../benchmarks/results/width.json). The models are
 small, with random weights ([their code](../python/tests/wide_models.py)). A run of some kinds replaces their lines alone, so
-lines may be of several runs.
+lines may be of several runs; the commit is that of the last one.
 
 - **Package**: what the exporter makes of the model. *Fused into 1 kernel*: one loop over rows, on a CPU one C function. Parts
   that are not fused run by TorchInductor; the operation that is in the way is named.
@@ -73,7 +75,7 @@ lines may be of several runs.
 SECTION = """
 ## {title}
 
-{machine}, torch {torch}{onnxruntime}. {exported} of {count} kinds become packages, {fused} of them fused completely.
+{machine}, torch {torch}{onnxruntime}, commit {commit}. {exported} of {count} kinds become packages, {fused} of them fused completely.
 
 | model | package | error |
 | --- | --- | ---: |
@@ -212,7 +214,7 @@ def run(name, options):
         return json.loads(done.stdout.splitlines()[-1])
     problem = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
     return {
-        "made": f"not exported: {(problem.partition('InputError: ')[2] or problem)[:240]}",
+        "made": f"not exported: {re.sub(EXCEPTION, '', problem)[:240]}",
         "failed": True,
     }
 
@@ -262,6 +264,7 @@ def page(results):
             machine=about["machine"],
             torch=about["torch"],
             onnxruntime=f", ONNX Runtime {about['onnxruntime']}" if device == "cpu" else "",
+            commit=about["commit"],
             count=len(kinds),
             exported=sum("failed" not in one for one in kinds.values()),
             fused=sum(one["made"].startswith("fused into") for one in kinds.values()),

@@ -4,7 +4,7 @@
 r"""Networks that others have published, with their weights: do they give their authors' numbers here? docs/published.md.
 
     pip install --no-deps admet-ai==2.0.1 chgnet==0.4.2
-    pip install chemprop rdkit pymatgen nvidia-ml-py3 pythia8mc fastjet
+    pip install ase chemprop rdkit pymatgen nvidia-ml-py3 pythia8mc fastjet typed-argument-parser
     python bench/published/jets.py SOURCES JETS.npz
     PYTHONPATH=python python bench/published/run.py MIRRORS --jets JETS.npz
 
@@ -166,7 +166,7 @@ def page(sources: list[Source], results: dict) -> str:
         found = results["models"].get(source.name)
         if found is None:
             continue
-        text += NETWORK.format(**vars(source), made=found["made"].capitalize(), seconds=found["seconds"])
+        text += NETWORK.format(**vars(source), made=found["made"][0].upper() + found["made"][1:], seconds=found["seconds"])
         for ones in zip(*found["numbers"].values()):
             cells = [f"{number(one.get('found'))} ({one['difference']:.1e})".strip() for one in ones]
             text += f"| {ones[0]['number']} | {number(ones[0].get('published'))} | {' | '.join(cells)} |\n"
@@ -179,7 +179,7 @@ def page(sources: list[Source], results: dict) -> str:
         text
         + f"""
 Calls: microseconds, processor time of one thread, median; {about["machine"]}, torch {about["torch"]},
-ONNX Runtime {about["onnxruntime"]}. All but PyTorch run from C++ on the same columns, ONNX Runtime on row-major
+ONNX Runtime {about["onnxruntime"]}, commit {about["commit"]}. All but PyTorch run from C++ on the same columns, ONNX Runtime on row-major
 tensors that lie there already. Where nothing stands, the network could not be written in that form or did not run.
 """
     )
