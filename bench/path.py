@@ -296,9 +296,10 @@ def read_results():
 
 def keep(folder):
     """Checks in what was measured there, with the commit that changed the sources last: a file for each kind."""
-    commit = measuring.commit()
+    about = {"commit": measuring.commit()}
     for kind in KINDS:
-        measured = [json.loads(path.read_text()) | {"commit": commit} for path in sorted(folder.glob(f"path-{kind}*.json"))]
+        texts = [path.read_text() for path in sorted(folder.glob(f"path-{kind}*.json"))]
+        measured = [json.loads(text.replace(f"{folder}/", "").replace(f"{ROOT}/", "")) | about for text in texts]
         if not measured:
             continue
         machine = machine_of(measured[0]).removeprefix("NVIDIA ").split()[0].lower()
