@@ -82,8 +82,8 @@ TEXTS = {
     "footprint": (
         "Start, memory, size on disk",
         "From Python, one row: processor time until the first answer, largest resident memory of the host (both less those of a process "
-        "that imports NumPy alone), wheels without NumPy, and the file of the model. Of tensoa's wheel its Python files and its module are "
-        "counted, which answer; the whole of it, with the program, headers and libraries for C++, is 37 MB. tl2cgen and lleaves generate code, which is "
+        "that imports NumPy alone), wheels without NumPy, and the file of the model. Of tensoa's wheel only the Python files and the module "
+        "are counted, which a call loads; the whole wheel, with the program, headers and libraries for C++, is 37 MB. tl2cgen and lleaves generate code, which is "
         "the file; SOFIE's code reads it. "
         "torch is the wheel with CUDA, larger than the one for CPUs alone; the wheels of XGBoost and LightGBM need SciPy, which is counted. "
         "On a GPU the wheels of CUDA that torch needs are counted, for tensoa the CUDA runtime. "

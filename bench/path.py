@@ -295,11 +295,9 @@ def read_results():
 
 
 def keep(folder):
-    """Checks in what was measured there, with the commit that changed the sources last: a file for each kind."""
-    about = {"commit": measuring.commit()}
+    """Checks in what was measured there: a file for each kind."""
     for kind in KINDS:
-        texts = [path.read_text() for path in sorted(folder.glob(f"path-{kind}*.json"))]
-        measured = [json.loads(text.replace(f"{folder}/", "").replace(f"{ROOT}/", "")) | about for text in texts]
+        measured = [json.loads(path.read_text()) for path in sorted(folder.glob(f"path-{kind}*.json"))]
         if not measured:
             continue
         machine = machine_of(measured[0]).removeprefix("NVIDIA ").split()[0].lower()
@@ -332,6 +330,8 @@ def measure(device, folder):
             command += ["--onnxruntime", measuring.onnxruntime_library()]
         file = folder / f"path-{kind}.json"
         subprocess.run([*command, "--json", file], check=True, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        said = file.read_text().replace(f"{folder}/", "").replace(f"{ROOT}/", "")  # commands without the folders of this machine
+        measuring.write(file, json.loads(said) | {"commit": measuring.commit()})
 
 
 def main():

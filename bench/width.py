@@ -45,7 +45,7 @@ import measuring  # noqa: E402
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "width.json", ROOT / "docs" / "width.md"
 ROWS = (1, 16, 1000)
 LONGEST = 400  # seconds of a kind, with its peers
-EXCEPTION = r"^(\w+\.)*\w+: "  # the class, as Python prints it
+EXCEPTION = r"^tensoa\.[\w.]+: "  # the class of ours, as Python prints it
 PEERS = {
     "inductor": "TorchInductor",
     "torchscript": "TorchScript",
@@ -222,9 +222,9 @@ def run(name, options):
 def worst(times):
     """The least ratio of the best peer's time to ours, or None."""
     ratios = [
-        min(of_rows[peer] for peer in PEERS if peer in of_rows) / of_rows["ours"]
+        min(others) / of_rows["ours"]
         for of_rows in times.values()
-        if any(peer in of_rows for peer in PEERS)
+        if (others := [of_rows[who] for who in COLUMNS if who in of_rows and who not in ("ours", "just_in_time")])
     ]
     return min(ratios, default=None)
 
@@ -264,7 +264,7 @@ def page(results):
             machine=about["machine"],
             torch=about["torch"],
             onnxruntime=f", ONNX Runtime {about['onnxruntime']}" if device == "cpu" else "",
-            commit=about["commit"],
+            commit=about.get("commit", "not recorded"),
             count=len(kinds),
             exported=sum("failed" not in one for one in kinds.values()),
             fused=sum(one["made"].startswith("fused into") for one in kinds.values()),

@@ -250,8 +250,8 @@ def test_cuda_package_that_cannot_be_captured_says_why(out):
     path = package("synchronises-cuda.pt2")
     succeed("check", path)
     done = tensoa("check", path, "--cuda-graphs", "--json", out / "graphs.json")
-    last = done.stderr.splitlines()[-1]  # torch logs the failed call, with its stack, before it
     assert done.returncode == 1, done.stderr
+    last = done.stderr.splitlines()[-1]  # torch logs the failed call, with its stack, before it
     assert "CUDA graphs are off" in last and "capturing a call failed" in last, done.stderr
     assert "capturing a call failed" in json.loads((out / "graphs.json").read_text())["cuda_graphs"]
 
