@@ -44,5 +44,13 @@ def test_the_worst_is_of_the_fastest_peer_at_the_number_of_rows_where_it_is_leas
     assert "| MLP | 2.0 / 4.0 | 8.0 / 2.0 | 6.0 / 9.0 | 0.50 |" in page
 
 
+def test_the_worst_counts_a_peer_that_packs_and_not_our_own_other_ways(width):
+    assert width.worst({"1": {"ours": 2.0, "just_in_time": 0.1, "onnxruntime": 4.0, "onnxruntime_packed": 1.0}}) == 0.5
+
+
+def test_a_page_of_results_without_a_commit_says_so(width):
+    assert "commit not recorded" in width.page(results(MLP={"made": "fused into 1 kernel"}))
+
+
 def test_the_page_that_is_checked_in_is_that_of_the_results(width):
     assert (ROOT / "docs" / "width.md").read_text() == width.page(json.loads(width.RESULTS.read_text()))
