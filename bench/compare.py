@@ -404,13 +404,6 @@ def page(files, before=None):
 # Measuring.
 
 
-def without_folders(text):
-    """A command without the folders of this machine."""
-    for folder in (f"{ROOT}/", f"{os.path.relpath(ROOT)}/"):
-        text = text.replace(folder, "")
-    return text.replace(sys.executable, "python")
-
-
 def significant(value):
     """Numbers with five digits that count."""
     if isinstance(value, dict):
@@ -452,8 +445,8 @@ def measure(device, folder, parts):
             left_out.append(f"{heading}: exit status {process.returncode}, {last}")
         run = {"rows": []} | measuring.read(file, {})
         run |= {"part": part, "load": load, "seconds": round(time.monotonic() - begin)}
-        command = without_folders(" ".join(words).replace(f"{folder}/", ""))
-        run |= {"command": command, "left_out": [without_folders(reason) for reason in left_out]}
+        command = measuring.without_folders(" ".join(words), folder)
+        run |= {"command": command, "left_out": [measuring.without_folders(reason) for reason in left_out]}
         measuring.write(file, significant(run))
     return failed
 

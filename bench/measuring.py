@@ -8,6 +8,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,14 @@ def last_commit(*files: str) -> str:
     """The last one that changed any of these, patterns of git; empty where the tree was copied without its history."""
     command = ["git", "log", "-1", "--format=%h", "--", *files]
     return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def without_folders(text: str, *folders: Path) -> str:
+    """A command without these folders and those of this machine."""
+    here = {os.path.relpath(ROOT)} - {"."}  # "./" is also in "../shared"
+    for folder in (*folders, ROOT, *here):
+        text = text.replace(f"{folder}/", "")
+    return text.replace(sys.executable, "python")
 
 
 def onnxruntime_library() -> Path:

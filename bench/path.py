@@ -330,8 +330,7 @@ def measure(device, folder):
             command += ["--onnxruntime", measuring.onnxruntime_library()]
         file = folder / f"path-{kind}.json"
         subprocess.run([*command, "--json", file], check=True, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        said = file.read_text().replace(f"{folder}/", "").replace(f"{ROOT}/", "")  # commands without the folders of this machine
-        measuring.write(file, json.loads(said) | {"commit": measuring.commit()})
+        measuring.write(file, json.loads(measuring.without_folders(file.read_text(), folder)) | {"commit": measuring.commit()})
 
 
 def main():

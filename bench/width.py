@@ -50,13 +50,9 @@ PEERS = {
     "inductor": "TorchInductor",
     "torchscript": "TorchScript",
     "onnxruntime": "ONNX Runtime",
-}
-COLUMNS = {
-    "ours": "ours",
-    "just_in_time": "just in time",
-    **PEERS,
     "onnxruntime_packed": "ONNX Runtime, packed",
 }
+COLUMNS = {"ours": "ours", "just_in_time": "just in time", **PEERS}
 HEAD = """\
 <!-- SPDX-FileCopyrightText: 2026 The tensoa authors -->
 <!-- SPDX-License-Identifier: Apache-2.0 -->
@@ -222,9 +218,9 @@ def run(name, options):
 def worst(times):
     """The least ratio of the best peer's time to ours, or None."""
     ratios = [
-        min(others) / of_rows["ours"]
+        min(of_rows[peer] for peer in PEERS if peer in of_rows) / of_rows["ours"]
         for of_rows in times.values()
-        if (others := [of_rows[who] for who in COLUMNS if who in of_rows and who not in ("ours", "just_in_time")])
+        if any(peer in of_rows for peer in PEERS)
     ]
     return min(ratios, default=None)
 
@@ -272,7 +268,7 @@ def page(results):
         for name, one in kinds.items():
             error = f"{one['error']:.1e}" if "error" in one else ""
             text += f"| {name} | {cell(one['made'])} | {error} |\n"
-        peers = [name for name in PEERS.values() if device == "cpu" or name != PEERS["onnxruntime"]]
+        peers = [name for peer, name in PEERS.items() if device == "cpu" or not peer.startswith("onnxruntime")]
         text += TIMES.format(
             clock=CLOCKS[device],
             peers=ONNX if device == "cpu" else "",
