@@ -4,7 +4,7 @@
 #
 # Collects in .carry/ what another machine needs to run what was built here: programs without debug information, oneTBB, models and
 # data of the tests. That machine has GPUs, Python with torch (the version of python/requirements.txt) and pyarrow, and this source
-# tree; scripts/on_gpu.sh runs there. Needs build/models/ (make models).
+# tree; scripts/on_gpu.sh runs there. Needs build/models/ (make models packages).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +28,7 @@ for program in "${programs[@]}"; do
 done
 cp -L "$(ldconfig -p | awk '/libtbb\.so\.12 / { print $NF; exit }')" "$to/lib/"
 
-for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/tensoa.pt2 models/tensoa.graph.json models/merge.pt models/merge.pt2 models/exatrkx.pt models/tensoa.binding.json examples/linear.pt; do
+for files in tests/pytorch/models tests/pytorch/packages tests/pytorch/exported tests/track/packages tests/package/packages tests/c/packages tests/forest/tree_files models/tensoa.pt models/tensoa.pt2 models/tensoa.graph.json models/merge.pt models/merge.pt2 models/exatrkx.pt models/{tensoa,merge}.binding.json examples/linear.pt; do
   [[ -e build/$files ]] || continue
   mkdir -p "$to/$(dirname "$files")"
   cp -r "build/$files" "$to/$files"

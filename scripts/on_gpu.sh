@@ -6,7 +6,7 @@
 #
 #   scripts/on_gpu.sh FOLDER STEP...     each step writes FOLDER/STEP.log and its figures
 #
-#   packages   what the others need: the packages of `tensoa-bench forward`, and those of TorchInductor for the tests
+#   packages   what the others need: the packages of `tensoa-bench forward` and `path`, and those of TorchInductor for the tests
 #   compare    bench/compare.py: `tensoa-bench forward`, frameworks called from Python, trees; with the models and rows of `forest`, and
 #              nvForest where its wheels are; then, at home, `bench/compare.py --from FOLDER`
 #   forward    `tensoa-bench forward`
@@ -14,7 +14,7 @@
 #   forest     single calls of trees: needs in .carry/forest the models of build/forest_models and the first 20 000 rows of their
 #              features.f32 (head -c 2240000)
 #   events     `tensoa track` over events of Parquet and Arrow files, with a trace
-#   path       `tensoa-bench path`, for docs/saved_time.md; needs build/models/{tensoa,merge}.pt2 for CUDA
+#   path       `tensoa-bench path`; then, at home, `bench/path.py --from FOLDER`
 #   track      `tensoa-bench track`
 #   scaling    `tensoa-bench scaling`, over all GPUs
 #   gpus       `tensoa-bench track` over all GPUs, in one process; and the first GPU's figures next to those of that number of processes
@@ -62,8 +62,15 @@ from pathlib import Path
 import make_packages
 make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))
 make_packages.write_for_gpu(Path('build/tests/track/packages'), make_packages.NETWORK)" &
-  wait -n
-  wait -n
+  application interaction_network tensoa &
+  application fragment_network merge &
+  for _ in {1..4}; do wait -n; done
+}
+
+# WEIGHTS NAME: build/models/NAME.pt2. With more CPU seconds than a user gives it, because others use the cores.
+application() {
+  $python -m tensoa.export "models/$1.safetensors" --binding "build/models/$2.binding.json" --target cuda --seconds 600 \
+    --out "build/models/$2.pt2"
 }
 
 forward() {
@@ -78,7 +85,7 @@ compare() {
 }
 
 latency() {
-  ours build/tensoa-bench latency build/bench_packages/{mlp,edge_network}-cuda-fused.pt2 --device cuda:0 --rows 1 16 --json "$out/latency.json"
+  ours build/tensoa-bench latency build/bench_packages/mlp-cuda-fused.pt2 --device cuda:0 --rows 1 16 --json "$out/latency.json"
 }
 
 forest() {
