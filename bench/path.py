@@ -89,10 +89,10 @@ LINE_TABLE
 - **Packed on the device**: one kernel packs, the model runs, one kernel distributes the answer.
 - TorchScript and ONNX Runtime read rows. A [package](ahead_of_time.md) does not read rows: packed for it means columns side by side, which
   is cheaper; on a GPU they come down as they go up, and the host packs nothing.
-- **Saved**, and the ratio of the times. Where nothing is saved the picture has no point. All ways run in turns, in both orders. Of one
-  model on a GPU: the median of the differences of two calls of one turn. Of one model on a CPU: the stages that fall away, because whole
-  calls scatter by more than these take; the model itself may take another time on rows than on columns, which is then not counted. Of
-  two models: the difference of the medians.
+- **Saved**, and the ratio of the times. All ways run in turns, in both orders. Of one model on a GPU: the median of the differences of
+  two calls of one turn. Of one model on a CPU: the stages that fall away, because whole calls scatter by more than these take; the
+  model itself may take another time on rows than on columns, which is then not counted. Of two models: the difference of the medians.
+  The ratio is that of the medians; near 1 it may contradict the difference. The picture leaves out sizes where nothing is saved.
 - Of two models most of that may be the time of the models, and not of copies: the comparisons of one model say what copies take.
 - A GPU is timed by the wall clock until the answer is there; a CPU by the processor time of the thread that calls. ONNX Runtime and
   TorchScript have one thread a call.

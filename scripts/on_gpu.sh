@@ -55,19 +55,22 @@ half=generate:1:77:475
 packages() {
   mkdir -p build/bench_packages
   ours build/tensoa-bench describe-forward build/bench_packages
-  $python bench/make_packages.py build/bench_packages $weights --target cuda &
+  local pids=() pid failed=0
+  $python bench/make_packages.py build/bench_packages $weights --target cuda & pids+=($!)
   $python -c "
 import sys; sys.path.insert(0, 'tests/pytorch')
 from pathlib import Path
 import make_packages
 make_packages.write_for_gpu(Path('build/tests/pytorch/packages'))
-make_packages.write_for_gpu(Path('build/tests/track/packages'), make_packages.NETWORK)" &
-  application interaction_network tensoa &
-  application fragment_network merge &
-  for _ in {1..4}; do wait -n; done
+make_packages.write_for_gpu(Path('build/tests/track/packages'), make_packages.NETWORK)" & pids+=($!)
+  application interaction_network tensoa & pids+=($!)
+  application fragment_network merge & pids+=($!)
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  return $failed
 }
 
-# WEIGHTS NAME: build/models/NAME.pt2. With more CPU seconds than a user gives it, because others use the cores.
+# application WEIGHTS NAME makes build/models/NAME.pt2. After the default of 60 CPU seconds the exporter leaves a model to just-in-time
+# programs, and here four exports share the cores.
 application() {
   $python -m tensoa.export "models/$1.safetensors" --binding "build/models/$2.binding.json" --target cuda --seconds 600 \
     --out "build/models/$2.pt2"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A call of tensoa.Model on a GPU next to torch's, of one network, 15 -> 64 -> 64 -> 1, and next to the way over the host.
 
-    PYTHONPATH=python python bench/python_call/gpu.py [--folder FOLDER]
+    PYTHONPATH=python python bench/python_call/gpu.py [--folder FOLDER] [--rows N...]
 
 "Call": time of one among many that are enqueued without waiting; "answer": with a wait after each. Columns are tensors of torch at uneven
 distances. torch gets them stacked into [rows, 15] (as the model wants them), or, "stacked before", has them so already; torch.compile in
