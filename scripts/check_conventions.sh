@@ -70,6 +70,18 @@ git ls-files --cached --others --exclude-standard |
     END { $? = 1 if $found }' ||
   finding "words that docs/style.md replaces; see its table"
 
+# In pages, outside code and addresses of links, also words that code may have. Pages that a program writes are its texts.
+git ls-files --cached --others --exclude-standard -- '*.md' ':!benchmarks' ':!docs/style.md' ':!docs/decisions' |
+  xargs perl -0777 -ne '
+    next if /^Written by /m;
+    s{^ *```.*?^ *```$|^ {4}[^\n]*|`[^`\n]*`|\]\([^)\n]*\)}{$& =~ tr/\n//cdr}gmse;
+    while (/\b(?:says|leases?|loans?)\b/gi) {
+      print STDERR "$ARGV:", 1 + substr($_, 0, $-[0]) =~ tr/\n//, ": \"$&\"\n";
+      $found = 1;
+    }
+    END { $? = 1 if $found }' ||
+  finding "words that docs/style.md replaces in pages: prints, returns, states, stores; lifetime token"
+
 # Commits after the one that brought the rule, where the history is here.
 rule=$(git log --format=%H -1 --grep='^docs: plain words, and a check of them$' 2>/dev/null || true)
 if [[ -n $rule ]]; then
