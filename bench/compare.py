@@ -98,6 +98,33 @@ FOOTPRINTS = {
     "model_mb": ("file of the model", "MB"),
 }
 
+# Why a model is without a library that another model of the same heading has; by default NOT_CALLED.
+NOT_CALLED = "the command has no such call"
+SLOW = "500 trees of depth 8 take them 20 minutes and more"
+CONVERTED = "bench/peers/forest.py converts XGBoost's models for them, and no other one"
+WITHOUT = {
+    ("edge_network", "sofie"): "bench/peers/write_sofie.py writes its code of `mlp` alone",
+    ("xgboost-500x8", "tl2cgen"): SLOW,
+    ("xgboost-500x8", "lleaves"): SLOW,
+    ("lightgbm-100x31", "xgboost"): "it does not read files of LightGBM",
+    ("lightgbm-100x31", "onnxruntime"): CONVERTED,
+    ("lightgbm-100x31", "fastforest"): CONVERTED,
+    ("lightgbm-100x31", "tl2cgen"): "bench/peers/forest.py generates its code of xgboost-100x6 alone",
+}
+# What no table shows, by device and part.
+NO_TABLE = {
+    "cpu": {
+        "service": "other sizes of a request than those of the tables",
+        "footprint": "libraries that the table does not name",
+    },
+    "cuda": {
+        "networks": "several threads",
+        "trees": "XGBoost with `device=cuda`; it is in [another table](trees.md#speed-compared-with-other-libraries), measured on "
+        "an H100",
+        "footprint": "memory of the GPU itself, trees, and libraries that the table does not name",
+    },
+}  # fmt: skip
+
 # What the titles of tables say of a stage.
 STAGES = {"total": "", "latency": "a wait after each call", "gpu": "a wait after each call"}
 
@@ -141,6 +168,8 @@ Written by [bench/compare.py](../bench/compare.py) (`make compare`): one command
 [kinds of models](width.md); what packing costs for each size of an event: [time saved](saved_time.md). 0.1.0 is the first release:
 from the next one on, `bench/compare.py --before` with the results of the release before it adds a table of then and now.
 
+Measured: FILES. Changes of the library since then are not in these figures.
+
 LOST
 
 ## How to read it
@@ -152,10 +181,12 @@ LOST
 - *Threads*: this number of threads call at the same time, each with its own data. A call itself has one thread.
 - ONNX Runtime, SOFIE and the libraries of trees get a row-major array that exists already. *Packed*: columns become rows before the call,
   and the answer becomes columns after it.
-- Answers are compared: of networks with float64 (the differences are in the results), ours of trees are those of XGBoost to the last bit.
+- Answers are compared: of networks with float64 (`max_abs_error`, `max_rel_error` in the files above), ours of trees are those of
+  XGBoost to the last bit.
 - ONNX Runtime on a GPU was not measured: that of the GPU machine has no CUDA provider. RBDT next to tensoa, FastForest, lleaves and
   tl2cgen is in [another run](trees.md#speed-compared-with-other-libraries).
-- An empty cell was not measured. Its reason is below the tables of the machine, unless the library does not run such a model.
+- An empty cell was not measured. *What was not measured*, below the tables of each machine, has the reason. It also names libraries
+  that another table of the machine has under the same heading, and models and sizes that a table of any machine has there.
 - **Bold**: the fastest of a row. *Bare program*, a part of a call, and *waited once*, several calls before a wait, are shown and not
   compared.
 """
@@ -363,7 +394,62 @@ def draw(name, runs):
     picture.write_text("\n".join(line.rstrip() for line in picture.read_text().splitlines()) + "\n")
 
 
-def machine_section(name, result):
+def measured_of(result):
+    """{part: {model: (its libraries, its sizes)}} of the tables of one machine."""
+    found = {}
+    for run in result["runs"]:
+        for table in tables_of(run):
+            libraries, sizes = found.setdefault(run["part"].partition("-")[0], {}).setdefault(table.model, ({}, set()))
+            libraries.update(dict.fromkeys(name for name in table.variants if name not in OURS))
+            sizes.update(table.sizes)
+    return found
+
+
+def without_libraries(models, left_out):
+    """For each model and reason: the libraries that other models of the heading have, but for those that have a reason."""
+    every = dict.fromkeys(name for libraries, _ in models.values() for name in libraries)
+    for model, (libraries, _) in models.items():
+        reasons = {}
+        for name in every:
+            if name not in libraries and not any(f"{name} on {model}" in reason for reason in left_out):
+                reasons.setdefault(WITHOUT.get((model, name), NOT_CALLED), []).append(NAMES.get(name, name))
+        for reason, names in reasons.items():
+            yield f"{model} without {', '.join(names)}, because {reason}"
+
+
+def without_sizes(models, others, left_out):
+    """Sizes that tables with some of the same sizes have, here or on other machines, but for those that have a reason."""
+    every = [sizes for of_machine in (models, *others) for _, sizes in of_machine.values()]
+    lacking = {}
+    for model, (_, sizes) in models.items():
+        wanted = set().union(*(one for one in every if one & sizes)) - sizes
+        missing = [n for n in sorted(wanted) if not any(f"{model} with {n} rows" in reason for reason in left_out)]
+        if missing:
+            lacking.setdefault(", ".join(map(size_of, missing)), []).append(model)
+    for missing, names in lacking.items():
+        yield f"{', '.join(names)} with n = {missing}, because {NOT_CALLED}"
+
+
+def not_measured(result, files):
+    """Lines: what the programs left out, and what other tables have. `files`: those of all machines."""
+    lines = [reason for run in result["runs"] for reason in run["left_out"]]
+    here, others = measured_of(result), {file["machine"]: measured_of(file) for file in files if file is not result}
+    made = {}
+    for part, models in here.items():
+        made[part] = [*without_libraries(models, lines)]
+        made[part] += without_sizes(models, [parts[part] for parts in others.values() if part in parts], lines)
+    for machine, parts in others.items():
+        for part, models in parts.items():
+            names = ", ".join(model for model in models if model not in here.get(part, {}))
+            if names:
+                made.setdefault(part, []).append(f"{names if part in here else 'all models'}, in the run on the {machine}")
+    for part, words in NO_TABLE["cpu" if result["machine"] == "CPU" else "cuda"].items():
+        if any(run["part"] == part for run in result["runs"]):
+            made.setdefault(part, []).append(words)
+    return [*dict.fromkeys(lines), *(f"{TEXTS[part][0]}: {line}" for part, of_part in made.items() for line in of_part)]
+
+
+def machine_section(name, result, files):
     machine = result["machine"]
     text = f"\n## {machine}\n\n{result['cpu']}, {result['cores']} cores, load average {' to '.join(result['load'])}, "
     text += f"commit {result['commit']}. "
@@ -380,11 +466,9 @@ def machine_section(name, result):
         for table in tables_of(run):
             text += f"\n{table.title()}:\n\n{table.markdown()}"
         text += f"\n`{run['command']}`\n"
-    reasons = [reason for run in result["runs"] for reason in run["left_out"]]
-    if reasons:
-        text += (
-            f"\n### What was not measured, {machine}\n\n" + "\n".join(f"- {reason}" for reason in dict.fromkeys(reasons)) + "\n"
-        )
+    lines = not_measured(result, files)
+    if lines:
+        text += f"\n### What was not measured, {machine}\n\n" + "".join(f"- {line}\n" for line in lines)
     return text
 
 
@@ -395,10 +479,13 @@ def read_results():
 def page(files, before=None):
     """The text of the page. `files`: results by the name of their file; `before`: an earlier one."""
     results = {file["machine"]: file["runs"] for file in files.values()}
-    text = HEAD.replace("LOST", lost(results))
+    links = []
+    for name, file in files.items():
+        links.append(f"{file['machine']}, commit {file['commit']} ([{name}.json](../benchmarks/results/{name}.json))")
+    text = HEAD.replace("FILES", "; ".join(links)).replace("LOST", lost(results))
     if before:
         text += then_and_now(before, results)
-    return text + "".join(machine_section(name, file) for name, file in files.items())
+    return text + "".join(machine_section(name, file, files.values()) for name, file in files.items())
 
 
 # Measuring.

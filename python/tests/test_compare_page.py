@@ -69,7 +69,7 @@ def test_losses_are_summed_up_by_theme_and_machine(compare):
     file["runs"][0]["part"] = "trees"
     text = compare.page({"compare-cpu": results([("aot_fused", 1, 1.0), ("sofie", 1, 2.0)]), "compare-gpu": file})
     assert "\n- Decision trees, a GPU: 2 of 3; nvForest, with 0.25 to 0.75 of ours\n\n" in text
-    assert "\n- Networks" not in text
+    assert "\n- Networks" not in text.split("## ")[1]
 
 
 def test_calls_with_a_wait_have_a_separate_table(compare):
@@ -96,6 +96,35 @@ def test_reasons_of_empty_cells_stand_below(compare):
         {"compare-cpu": results([("aot_fused", 1, 2.0), ("sofie", 1, 4.0)], ["RBDT, because there is no ROOT"])}
     )
     assert "### What was not measured, CPU\n\n- RBDT, because there is no ROOT\n" in text
+
+
+def test_a_model_without_a_library_that_another_has_is_named_with_the_reason(compare):
+    file = results([("tensoa", 1, 2.0), ("onnxruntime", 1, 4.0), ("tl2cgen", 1, 4.0)])
+    file["runs"][0] |= {"part": "trees", "rows": [row | {"model": "xgboost-100x6"} for row in file["runs"][0]["rows"]]}
+    file["runs"][0]["rows"] += [row | {"model": "xgboost-500x8"} for row in file["runs"][0]["rows"][:2]]
+    text = compare.page({"compare-cpu": file})
+    assert f"\n- Decision trees: xgboost-500x8 without tl2cgen, because {compare.SLOW}\n" in text
+    file["runs"][0]["rows"][1]["variant"] = "another"
+    assert "\n- Decision trees: xgboost-500x8 without another, " in compare.page({"compare-cpu": file})
+    file["runs"][0]["left_out"] = ["another on xgboost-500x8, because it is not installed"]
+    assert "xgboost-500x8 without another" not in compare.page({"compare-cpu": file})
+
+
+def test_sizes_and_models_of_another_machine_are_named_unless_a_program_printed_why(compare):
+    other = results([("tensoa", n, 2.0) for n in (1, 16)] + [("onnxruntime", n, 4.0) for n in (1, 16)])
+    other["machine"] = "GPU"
+    other["runs"][0]["rows"] += [row | {"model": "larger"} for row in other["runs"][0]["rows"]]
+    rows = [("tensoa", 1, 2.0), ("onnxruntime", 1, 4.0)]
+    text = compare.page({"compare-cpu": results(rows), "compare-gpu": other})
+    assert "\n- Networks, called from C++: mlp with n = 16, because the command has no such call\n" in text
+    assert "\n- Networks, called from C++: larger, in the run on the GPU\n" in text
+    text = compare.page({"compare-cpu": results(rows, ["mlp with 16 rows, because of memory"]), "compare-gpu": other})
+    assert "- mlp with 16 rows, because of memory\n" in text and "mlp with n = 16" not in text
+
+
+def test_the_files_of_results_and_their_commits_stand_first(compare):
+    text = compare.page({"compare-cpu": results([("aot_fused", 1, 2.0), ("sofie", 1, 4.0)])})
+    assert "CPU, commit abc ([compare-cpu.json](../benchmarks/results/compare-cpu.json))." in text.split("## ")[0]
 
 
 def test_versions_of_the_libraries_stand_with_the_machine(compare):
