@@ -69,7 +69,9 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Time saved per event
 
-Written by [bench/path.py](../bench/path.py) from what `tensoa-bench path` measured ([results](../benchmarks/results/README.md)).
+Written by [bench/path.py](../bench/path.py) from what `tensoa-bench path` measured. Below the tables of each
+of these files stand its command and commit:
+FILES.
 
 A model that reads columns where they lie saves the copies that others need: columns to the host, packed into the tensors of
 the model, tensors to the device, and the same back for the answer. This page says how many milliseconds an event that is, for both
@@ -254,6 +256,11 @@ def draw(results):
     PICTURE.write_text("\n".join(line.rstrip() for line in PICTURE.read_text().splitlines()) + "\n")
 
 
+def file_of(kind, machine):
+    """The name of the file of results."""
+    return f"path-{kind}-{machine.removeprefix('NVIDIA ').split()[0].lower()}.json"
+
+
 def machine_of(run):
     return "CPU" if run["rows"][0]["device"] == "cpu" else " ".join(run["machine"]["gpus"][0].split()[:2])
 
@@ -263,7 +270,9 @@ def rows_of(runs):
 
 
 def page(results):
-    text = HEAD.replace("LINE_TABLE", line_table(results).rstrip())
+    names = [file_of(kind, machine) for machine, files in results.items() for kind in files]
+    links = ",\n".join(f"[{name}](../benchmarks/results/{name})" for name in names)
+    text = HEAD.replace("FILES", links).replace("LINE_TABLE", line_table(results).rstrip())
     for machine, files in results.items():
         text += f"\n## {machine}\n"
         for kind, (title, network, counts, parts) in KINDS.items():
@@ -301,8 +310,7 @@ def keep(folder):
         measured = [json.loads(path.read_text()) for path in sorted(folder.glob(f"path-{kind}*.json"))]
         if not measured:
             continue
-        machine = machine_of(measured[0]).removeprefix("NVIDIA ").split()[0].lower()
-        measuring.write(RESULTS / f"path-{kind}-{machine}.json", {"runs": measured})
+        measuring.write(RESULTS / file_of(kind, machine_of(measured[0])), {"runs": measured})
 
 
 def write_onnx(kind, path):
