@@ -39,7 +39,7 @@ sys.path.append(str(ROOT / "bench"))
 import numpy as np  # noqa: E402
 import measuring  # noqa: E402
 import torch  # noqa: E402
-from models import KINDS, Batch, Source  # noqa: E402
+from models import KINDS, Batch, Published  # noqa: E402
 from tensoa import just_in_time  # noqa: E402
 from tensoa.errors import InputError  # noqa: E402
 from tensoa.export import Options, export  # noqa: E402
@@ -132,9 +132,9 @@ def relative(answers: list[np.ndarray], wanted: list[np.ndarray]) -> float:
     )
 
 
-def run(source: Source, compare: Path) -> dict:
+def run(published: Published, compare: Path) -> dict:
     """What is found of one network. Raises InputError."""
-    model = KINDS[source.kind](source)
+    model = KINDS[published.kind](published)
     with tempfile.TemporaryDirectory(prefix="tensoa-published-") as name, torch.no_grad():
         folder = Path(name)
         found = exported(model, folder)
@@ -151,7 +151,7 @@ def run(source: Source, compare: Path) -> dict:
                 found["numbers"] |= {engine: model.compared(answers[engine]) for engine in ENGINES}
                 found["from_their_code"] = {engine: relative(answers[engine], theirs) for engine in ENGINES}
     numbers = [number for engine in ENGINES for number in found["numbers"][engine]]
-    right = all(number["difference"] <= source.tolerance for number in numbers)
+    right = all(number["difference"] <= published.tolerance for number in numbers)
     found["is_right"] = right and max(found["from_their_code"].values()) <= AGREEMENT
     return found
 
@@ -160,13 +160,13 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def page(sources: list[Source], results: dict) -> str:
+def page(networks: list[Published], results: dict) -> str:
     text, about = HEAD, results["about"]
-    for source in sources:
-        found = results["models"].get(source.name)
+    for published in networks:
+        found = results["models"].get(published.name)
         if found is None:
             continue
-        text += NETWORK.format(**vars(source), made=found["made"][0].upper() + found["made"][1:], seconds=found["seconds"])
+        text += NETWORK.format(**vars(published), made=found["made"][0].upper() + found["made"][1:], seconds=found["seconds"])
         for ones in zip(*found["numbers"].values()):
             cells = [f"{number(one.get('found'))} ({one['difference']:.1e})".strip() for one in ones]
             text += f"| {ones[0]['number']} | {number(ones[0].get('published'))} | {' | '.join(cells)} |\n"
@@ -195,26 +195,26 @@ def main() -> int:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     entries = tomllib.loads((HERE / "models.toml").read_text())["model"]
-    sources = [Source(**entry, mirrors=options.mirrors, jets=options.jets) for entry in entries]
+    networks = [Published(**entry, mirrors=options.mirrors, jets=options.jets) for entry in entries]
     results = measuring.read(RESULTS, {"models": {}})
-    names = measuring.chosen([source.name for source in sources], options.only)
+    names = measuring.chosen([published.name for published in networks], options.only)
     is_right = True
-    for source in sources:
-        if source.name not in names:
+    for published in networks:
+        if published.name not in names:
             continue
         try:
-            found = run(source, options.compare)
+            found = run(published, options.compare)
         except InputError as error:
-            print(f"{source.name}: {error}", file=sys.stderr)
+            print(f"{published.name}: {error}", file=sys.stderr)
             is_right = False
             continue
-        print(f"{source.name}: {json.dumps(found)}", flush=True)
+        print(f"{published.name}: {json.dumps(found)}", flush=True)
         is_right &= found["is_right"]
         results["about"] = measuring.about()
-        results["models"][source.name] = found
+        results["models"][published.name] = found
         measuring.write(RESULTS, results)
     if RESULTS.exists():
-        PAGE.write_text(page(sources, measuring.read(RESULTS, {})))
+        PAGE.write_text(page(networks, measuring.read(RESULTS, {})))
     return 0 if is_right else 1
 
 
