@@ -46,6 +46,7 @@ RESULTS, PAGE = ROOT / "benchmarks" / "results" / "width.json", ROOT / "docs" / 
 ROWS = (1, 16, 1000)
 LONGEST = 400  # seconds of a kind, with its peers
 EXCEPTION = r"^tensoa\.[\w.]+: "  # the class of ours, as Python prints it
+TEMPORARY = r"(/[\w.-]+)*/tmp[a-z0-9_]{8}/"  # a folder of tempfile
 PEERS = {
     "inductor": "TorchInductor",
     "torchscript": "TorchScript",
@@ -93,6 +94,12 @@ ONNX = (
     "- **ONNX Runtime**: on row-major tensors that exist already. **Packed**: with the copies from columns and into columns.\n"
 )
 LONGEST_TEXT = 240  # characters of a reason
+NO_FILE = "its file could not be written"
+EMPTY = """
+`-`: this program did not run the model with this number of rows; in *worst*: none of the others did. By program, the first words of
+its message:
+
+"""
 
 
 def seconds():
@@ -198,6 +205,11 @@ def one(name, device, compare):
     print(json.dumps(found))
 
 
+def without_temporary(text):
+    """Without folders whose names are others in each run."""
+    return re.sub(TEMPORARY, "", text)
+
+
 def run(name, options):
     """The kind `name` in a process: what it found; "made" says why where it failed."""
     command = [sys.executable, __file__, "--one", name, "--device", options.device]
@@ -207,10 +219,10 @@ def run(name, options):
     except subprocess.TimeoutExpired:
         return {"made": f"not exported: took more than {LONGEST} s", "failed": True}
     if done.returncode == 0:
-        return json.loads(done.stdout.splitlines()[-1])
+        return json.loads(without_temporary(done.stdout.splitlines()[-1]))
     problem = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
     return {
-        "made": f"not exported: {re.sub(EXCEPTION, '', problem)[:240]}",
+        "made": f"not exported: {re.sub(EXCEPTION, '', without_temporary(problem))[:240]}",
         "failed": True,
     }
 
@@ -225,12 +237,17 @@ def worst(times):
     return min(ratios, default=None)
 
 
+def columns_of(timed):
+    """Those that have a time of one of the kinds, at least."""
+    return [who for who in COLUMNS if any(who in of_rows for one in timed.values() for of_rows in one["times"].values())]
+
+
 def times_table(kinds):
     """The lines of the table of times; without the columns that are empty."""
-    timed = {name: one["times"] for name, one in kinds.items() if one.get("times")}
-    there = [who for who in COLUMNS if any(who in of_rows for times in timed.values() for of_rows in times.values())]
+    timed = {name: one for name, one in kinds.items() if one.get("times")}
+    there = columns_of(timed)
     text = f"| model | {' | '.join(COLUMNS[who] for who in there)} | worst |\n| --- |{' ---: |' * (len(there) + 1)}\n"
-    for name, times in timed.items():
+    for name, times in ((name, one["times"]) for name, one in timed.items()):
         cells = [
             " / ".join(
                 f"{of_rows[who]:.{1 if of_rows[who] < 100 else 0}f}" if who in of_rows else "-" for of_rows in times.values()
@@ -240,6 +257,26 @@ def times_table(kinds):
         ratio = worst(times)
         text += f"| {name} | {' | '.join(cells)} | {'-' if ratio is None else f'{ratio:.2f}'} |\n"
     return text
+
+
+def reason(note):
+    """The first statement of a note, without the file, what stands in brackets, and what to do."""
+    said = re.sub(r"^(model \S+: |ONNX Runtime: (.*Status Message: )?)", "", without_temporary(note)).partition("; ")[0]
+    return cell(re.sub(r" \([^()]*\)", "", said).partition(", ")[0].rstrip(".!"))
+
+
+def missing_times(kinds):
+    """A line for each column of the table of times and reason why a cell is empty, with the kinds."""
+    timed = {name: one for name, one in kinds.items() if one.get("times")}
+    lines = {}
+    for who in columns_of(timed):
+        for name, one in timed.items():
+            if all(who in of_rows for of_rows in one["times"].values()):
+                continue
+            notes = one.get("notes", {})
+            note = notes.get(who) or notes.get(who.removesuffix("_packed"))
+            lines.setdefault((COLUMNS[who].removesuffix(", packed"), reason(note) if note else NO_FILE), {})[name] = None
+    return "".join(f"- {who}, {', '.join(f'*{name}*' for name in names)}: {why}\n" for (who, why), names in lines.items())
 
 
 def cell(made):
@@ -274,6 +311,8 @@ def page(results):
             peers=ONNX if device == "cpu" else "",
             compared=f"{', '.join(peers[:-1])} and {peers[-1]}",
         ) + times_table(kinds)
+        if lines := missing_times(kinds):
+            text += EMPTY + lines
     return text
 
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page that `make width` writes, from results that are made here and from those that are checked in."""
 
+import argparse
 import importlib.util
 import json
+import subprocess
 
 import pytest
 
@@ -46,6 +48,37 @@ def test_the_worst_is_of_the_fastest_peer_at_the_number_of_rows_where_it_is_leas
 
 def test_the_worst_counts_a_peer_that_packs_and_not_our_own_other_ways(width):
     assert width.worst({"1": {"ours": 2.0, "just_in_time": 0.1, "onnxruntime": 4.0, "onnxruntime_packed": 1.0}}) == 0.5
+
+
+def test_an_empty_time_has_its_reason_below_with_all_kinds_of_that_reason(width):
+    note = "model /tmp/tmp055bgdaf/model.pt: failed while running: not at the same device, found cuda:0 (and cpu); inputs: x"
+    times = {"1": {"ours": 2.0, "inductor": 8.0, "onnxruntime": 4.0, "onnxruntime_packed": 4.0}}
+    one = {"made": "fused into 1 kernel", "times": times}
+    ran = {"ours": 2.0, "torchscript": 3.0, "onnxruntime": 4.0, "onnxruntime_packed": 4.0}
+    no_onnx = {"onnxruntime": "ONNX Runtime: Non-zero status code. Status Message: k is large"}
+    kinds = {
+        "GRU": one | {"notes": {"torchscript": note}},
+        "LSTM": one | {"notes": {"torchscript": note.replace("tmp055bgdaf", "tmpacfyao_0")}},
+        "MLP": one | {"times": {"1": ran}},
+        "sort": one | {"times": {"1": ran | {"inductor": 1.0}, "16": {"ours": 2.0, **times["1"], **ran}}},
+        "top": one | {"times": {"1": {"ours": 1.0, "inductor": 1.0, "torchscript": 1.0}}, "notes": no_onnx},
+    }
+    lines = [line for line in width.page(results(**kinds)).splitlines() if line.startswith("- ") and "*:" in line]
+    assert lines[-3:] == [
+        "- TorchInductor, *MLP*: its file could not be written",
+        "- TorchScript, *GRU*, *LSTM*: failed while running: not at the same device",
+        "- ONNX Runtime, *top*: k is large",
+    ]
+
+
+def test_folders_of_a_run_are_not_in_its_results(width, monkeypatch):
+    found = json.dumps({"made": "fused", "notes": {"torchscript": "model /tmp/tmp055bgdaf/model.pt: no"}})
+    done = subprocess.CompletedProcess([], 0, found, "")
+    monkeypatch.setattr(width.subprocess, "run", lambda *_, **__: done)
+    options = argparse.Namespace(device="cpu", no_peers=False, compare="compare_width")
+    assert width.run("MLP", options)["notes"] == {"torchscript": "model model.pt: no"}
+    done.returncode, done.stderr = 1, "tensoa.errors.InputError: /scratch/a.b/tmp055bgdaf/ours.pt2: no\n"
+    assert width.run("MLP", options)["made"] == "not exported: ours.pt2: no"
 
 
 def test_a_page_of_results_without_a_commit_says_so(width):
