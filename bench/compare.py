@@ -319,7 +319,7 @@ def lost(results):
         text += ":\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n\n"
     else:
         text += ". "
-    return text + "[Kinds of models](width.md) has more models, and says where others are faster."
+    return text + "[Kinds of models](width.md) has more models, and names where others are faster."
 
 
 def footprint_table(rows):

@@ -74,7 +74,7 @@ of these files stand its command and commit:
 FILES.
 
 A model that reads columns where they lie saves the copies that others need: columns to the host, packed into the tensors of
-the model, tensors to the device, and the same back for the answer. This page says how many milliseconds an event that is, for both
+the model, tensors to the device, and the same back for the answer. This page states how many milliseconds an event that is, for both
 applications ([merging](merging.md), [tracks](tracking.md)) and for plain rows.
 
 ![Time saved per event against the size of the event, one panel for each application and device](pictures/saved_time.svg)
@@ -95,7 +95,7 @@ LINE_TABLE
   two calls of one turn. Of one model on a CPU: the stages that fall away, because whole calls scatter by more than these take; the
   model itself may take another time on rows than on columns, which is then not counted. Of two models: the difference of the medians.
   The ratio is that of the medians; near 1 it may contradict the difference. The picture leaves out sizes where nothing is saved.
-- Of two models most of that may be the time of the models, and not of copies: the comparisons of one model say what copies take.
+- Of two models most of that may be the time of the models, and not of copies: the comparisons of one model show what copies take.
 - A GPU is timed by the wall clock until the answer is there; a CPU by the processor time of the thread that calls. ONNX Runtime and
   TorchScript have one thread a call.
 - An event with more edges than the generator makes is a batch: one event several times, as graphs side by side.

@@ -28,14 +28,14 @@ HEAD = """\
 
 {share}
 
-Written by [`bench/corpus/run.py`](../bench/corpus/run.py), which says how, from
+Written by [`bench/corpus/run.py`](../bench/corpus/run.py), which describes how, from
 [what it measured](../benchmarks/results/corpus.json). Each model was published by others, as a file with its weights or as code
 ([which](../bench/corpus/models.toml)); "seeded" are those of which the authors published code alone. Each case is one command,
-`tensoa compile` with what a user types, once, within {budget} s of the processor. It is right where the program gives the answers of
+`tensoa compile` with what a user types, once, within {budget} s of the processor. It is right where the program returns the answers of
 the model's own runtime, for 1 and 37 rows: trees within 1e-6 on their thresholds, one ulp from them, NaN and infinities
 (which scikit-learn refuses: finite numbers), networks within 1e-4, ||a - b|| / ||b|| of each column of both calls. Where ONNX
 Runtime is not that near, both are compared with the reference evaluator of the package onnx in float64, and right is what is
-within 1e-4 of that, or in no column farther from it than ONNX Runtime; the table says so.
+within 1e-4 of that, or in no column farther from it than ONNX Runtime; the table states it.
 
 {kinds}
 

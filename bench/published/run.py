@@ -61,7 +61,7 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Published networks and their authors' numbers
 
-Written by `bench/published/run.py`, which says how, from [what it measured](../benchmarks/results/published.json).
+Written by `bench/published/run.py`, which describes how, from [what it measured](../benchmarks/results/published.json).
 Networks that others have trained and published, with weights and numbers of theirs
 ([which files](../bench/published/models.toml)). Each runs in C++ on columns, as a [package](ahead_of_time.md) and
 [just in time](just_in_time.md), on the data that its numbers are of. Of LundNet that data could not be had: its jets are made here
