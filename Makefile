@@ -135,7 +135,7 @@ conventions: ## Check licence lines, file sizes, words and commit subjects
 
 # inout is Fortran, the others are names and parts of texts.
 words: ## Check the spelling of all text, with codespell (setup.sh --dev); plain words are a part of `make conventions`
-	@git ls-files -z | grep -zvE '[.](safetensors|svg|webp)$$' | \
+	@git ls-files -z | grep -zvE '^(benchmarks/.*[.]json|benchmarks/results/nightly[.]txt|tests/fuzz/seeds/.*)$$|[.](safetensors|svg|webp)$$' | \
 	  xargs -0 codespell --quiet-level 3 --ignore-words-list inflight,inout,kinf,kno,mape,nd,nin,ofsets
 
 tidy: setup ## Run clang-tidy over our sources, those of a folder as one

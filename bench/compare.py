@@ -106,24 +106,17 @@ WITHOUT = {
     ("edge_network", "sofie"): "bench/peers/write_sofie.py writes its code of `mlp` alone",
     ("xgboost-500x8", "tl2cgen"): SLOW,
     ("xgboost-500x8", "lleaves"): SLOW,
-    ("lightgbm-100x31", "xgboost"): "it does not read files of LightGBM",
+    ("lightgbm-100x31", "xgboost"): "XGBoost does not read files of LightGBM",
     ("lightgbm-100x31", "onnxruntime"): CONVERTED,
     ("lightgbm-100x31", "fastforest"): CONVERTED,
     ("lightgbm-100x31", "tl2cgen"): "bench/peers/forest.py generates its code of xgboost-100x6 alone",
 }
-# What no table shows, by device and part.
+# What no table of a GPU shows, by part.
 NO_TABLE = {
-    "cpu": {
-        "service": "other sizes of a request than those of the tables",
-        "footprint": "libraries that the table does not name",
-    },
-    "cuda": {
-        "networks": "several threads",
-        "trees": "XGBoost with `device=cuda`; it is in [another table](trees.md#speed-compared-with-other-libraries), measured on "
-        "an H100",
-        "footprint": "memory of the GPU itself, trees, and libraries that the table does not name",
-    },
-}  # fmt: skip
+    "networks": "several threads",
+    "trees": "XGBoost with `device=cuda`; it is in [another table](trees.md#speed-compared-with-other-libraries), measured on an H100",
+    "footprint": "memory of the GPU itself, and trees",
+}
 
 # What the titles of tables say of a stage.
 STAGES = {"total": "", "latency": "a wait after each call", "gpu": "a wait after each call"}
@@ -186,7 +179,7 @@ LOST
 - ONNX Runtime on a GPU was not measured: that of the GPU machine has no CUDA provider. RBDT next to tensoa, FastForest, lleaves and
   tl2cgen is in [another run](trees.md#speed-compared-with-other-libraries).
 - An empty cell was not measured. *What was not measured*, below the tables of each machine, has the reason. It also names libraries
-  that another table of the machine has under the same heading, and models and sizes that a table of any machine has there.
+  that another table of the machine has under the same heading, and models and sizes that a table of any machine has under it.
 - **Bold**: the fastest of a row. *Bare program*, a part of a call, and *waited once*, several calls before a wait, are shown and not
   compared.
 """
@@ -442,9 +435,9 @@ def not_measured(result, files):
         for part, models in parts.items():
             names = ", ".join(model for model in models if model not in here.get(part, {}))
             if names:
-                made.setdefault(part, []).append(f"{names if part in here else 'all models'}, in the run on the {machine}")
-    for part, words in NO_TABLE["cpu" if result["machine"] == "CPU" else "cuda"].items():
-        if any(run["part"] == part for run in result["runs"]):
+                made.setdefault(part, []).append(f"{names if part in here else 'all models'}, which only the run on the {machine} has")
+    for part, words in NO_TABLE.items():
+        if result["machine"] != "CPU" and any(run["part"] == part for run in result["runs"]):
             made.setdefault(part, []).append(words)
     return [*dict.fromkeys(lines), *(f"{TEXTS[part][0]}: {line}" for part, of_part in made.items() for line in of_part)]
 

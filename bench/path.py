@@ -69,8 +69,8 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Time saved per event
 
-Written by [bench/path.py](../bench/path.py) from what `tensoa-bench path` measured. Below the tables of each
-of these files stand its command and commit:
+Written by [bench/path.py](../bench/path.py) from what `tensoa-bench path` measured. The results are in these
+files; the page has the command and commit of each below its tables:
 FILES.
 
 A model that reads columns where they lie saves the copies that others need: columns to the host, packed into the tensors of

@@ -81,7 +81,7 @@ TIMES = """
 Microseconds of a call of 1, 16 and 1 000 rows: medians of runs in turns, {clock}.
 
 - **Ours**: the package, on columns. **Just in time**: the file of torch.export, on the same columns.
-- **TorchInductor**: the package of `--no-fuse`. **TorchScript**: the traced module. Both read the same columns.
+- **TorchInductor**: the package of `--no-fuse`. **TorchScript**: the module, traced on a CPU. Both read the same columns.
 {peers}- **Worst**: the time of the fastest of {compared} over ours, the least of the three
   numbers of rows. Above 1 ours is faster.
 
@@ -97,7 +97,7 @@ LONGEST_TEXT = 240  # characters of a reason
 NO_FILE = "its file could not be written"
 EMPTY = """
 `-`: this program did not run the model with this number of rows; in *worst*: none of the others did. By program, the first words of
-its message:
+its message, or that its file could not be written:
 
 """
 

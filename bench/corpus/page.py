@@ -35,7 +35,7 @@ Written by [`bench/corpus/run.py`](../bench/corpus/run.py), which describes how,
 the model's own runtime, for 1 and 37 rows: trees within 1e-6 on their thresholds, one ulp from them, NaN and infinities
 (which scikit-learn refuses: finite numbers), networks within 1e-4, ||a - b|| / ||b|| of each column of both calls. Where ONNX
 Runtime is not that near, both are compared with the reference evaluator of the package onnx in float64, and right is what is
-within 1e-4 of that, or in no column farther from it than ONNX Runtime; the table states it.
+within 1e-4 of that, or in no column farther from it than ONNX Runtime; the table marks these.
 
 {kinds}
 

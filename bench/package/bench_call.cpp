@@ -34,7 +34,7 @@ void forward(benchmark::State& state) {
   }
 }
 
-/// As the ABI of docs/ahead_of_time.md.
+/// As the ABI of docs/package_format.md.
 struct Block {
   void* data;
   std::int64_t pitch;

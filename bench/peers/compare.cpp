@@ -74,7 +74,7 @@ void add_ours(std::vector<Contender>& contenders, Case& work, const ForwardFiles
   add("aot_fused", files.aot_fused, false);
 }
 
-/// The fused program of the package by its C ABI (docs/ahead_of_time.md), nothing around it.
+/// The fused program of the package by its C ABI (docs/package_format.md), nothing around it.
 void add_bare_program(std::vector<Contender>& contenders, const Paths& paths, MlpCase& work) {
   struct Block {
     void* data;

@@ -123,19 +123,19 @@ DRUGS = 100  # of 2 845, the first ones
 
 
 class AdmetAi:
-    def __init__(self, published: Published) -> None:
+    def __init__(self, entry: Published) -> None:
         from chemprop.data import MoleculeDatapoint, MoleculeDataset
         from chemprop.models import load_model
         from chemprop.models.utils import load_output_columns
         from rdkit import Chem
 
-        folder = published.installed(published.weights)
+        folder = entry.installed(entry.weights)
         paths = sorted(folder.glob("*.pt"))
         if not paths:
             raise InputError(f"{folder}: has no weights; expected model_0.pt and others")
         self.models = [load_model(path, multicomponent=False).eval() for path in paths]
         self.tasks = load_output_columns(paths[0])
-        with published.installed("admet_ai/resources/data/drugbank_approved.csv").open() as lines:
+        with entry.installed("admet_ai/resources/data/drugbank_approved.csv").open() as lines:
             drugs = list(csv.DictReader(lines))[:DRUGS]
         self.published = np.array([[float(drug[task]) for task in self.tasks] for drug in drugs])
         data = MoleculeDataset([MoleculeDatapoint(mol=Chem.MolFromSmiles(drug["smiles"])) for drug in drugs])
@@ -235,18 +235,18 @@ class Chgnet(nn.Module):
 
 
 class ChgnetCrystals:
-    def __init__(self, published: Published) -> None:
+    def __init__(self, entry: Published) -> None:
         from chgnet.model.model import CHGNet
         from pymatgen.core import Structure
 
-        published.installed(published.weights)
+        entry.installed(entry.weights)
         with contextlib.redirect_stdout(io.StringIO()):
             self.model = CHGNet.load(use_device="cpu", verbose=False)
-        structure = Structure.from_str(published.content("examples/mp-18767-LiMnO2.cif").decode(), fmt="cif")
+        structure = Structure.from_str(entry.content("examples/mp-18767-LiMnO2.cif").decode(), fmt="cif")
         self.graph = self.model.graph_converter(structure)
         self.module = Chgnet(self.model).eval()
         self.count = 1
-        self.numbers = _numbers_of_test(published.content("tests/test_model.py").decode())
+        self.numbers = _numbers_of_test(entry.content("tests/test_model.py").decode())
 
     def binding(self) -> Binding:
         inputs = [
@@ -361,27 +361,27 @@ class Lund(nn.Module):
 class LundNet:
     """Of jets that jets.py has made."""
 
-    def __init__(self, published: Published) -> None:
+    def __init__(self, entry: Published) -> None:
         dgl, functions = types.ModuleType("dgl"), types.ModuleType("dgl.function")
         functions.copy_e, functions.mean = lambda rows, out: rows, lambda rows, out: out
         dgl.function, dgl.mean_nodes = functions, lambda graph, name: mean(graph.ndata[name], graph.jet, graph.jets)
         with tempfile.TemporaryDirectory(prefix="tensoa-lundnet-") as folder:
             for name in ("EdgeConv.py", "LundNet.py"):
-                (Path(folder) / name).write_bytes(published.content(f"src/lundnet/{name}"))
+                (Path(folder) / name).write_bytes(entry.content(f"src/lundnet/{name}"))
             package = types.ModuleType("lundnet")
             package.__path__ = [folder]
             with mock.patch.dict(sys.modules, {"dgl": dgl, "dgl.function": functions, "lundnet": package}):
                 network = importlib.import_module("lundnet.LundNet")
         self.info = dict(
-            line.split(": ", 1) for line in published.content(published.weights + "_INFO.txt").decode().splitlines()
+            line.split(": ", 1) for line in entry.content(entry.weights + "_INFO.txt").decode().splitlines()
         )
         self.model = network.LundNet(input_dims=5, num_classes=2, **ast.literal_eval(self.info["model_params"]))
-        weights = io.BytesIO(published.content(published.weights + "_state.pt"))
+        weights = io.BytesIO(entry.content(entry.weights + "_state.pt"))
         self.model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
         self.module = Lund(self.model).eval()
-        if not published.jets.is_file():
-            raise InputError(f"{published.jets}: is not there; --jets FILE.npz, which bench/published/jets.py writes")
-        with np.load(published.jets) as file:
+        if not entry.jets.is_file():
+            raise InputError(f"{entry.jets}: is not there; --jets FILE.npz, which bench/published/jets.py writes")
+        with np.load(entry.jets) as file:
             self.rows = np.split(file["rows"], np.cumsum(file["rows_of"])[:-1])
             self.edges = np.split(file["edges"], np.cumsum(file["edges_of"])[:-1])
             self.is_w = file["is_w"]

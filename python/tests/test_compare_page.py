@@ -117,9 +117,15 @@ def test_sizes_and_models_of_another_machine_are_named_unless_a_program_printed_
     rows = [("tensoa", 1, 2.0), ("onnxruntime", 1, 4.0)]
     text = compare.page({"compare-cpu": results(rows), "compare-gpu": other})
     assert "\n- Networks, called from C++: mlp with n = 16, because the command has no such call\n" in text
-    assert "\n- Networks, called from C++: larger, in the run on the GPU\n" in text
+    assert "\n- Networks, called from C++: larger, which only the run on the GPU has\n" in text
     text = compare.page({"compare-cpu": results(rows, ["mlp with 16 rows, because of memory"]), "compare-gpu": other})
     assert "- mlp with 16 rows, because of memory\n" in text and "mlp with n = 16" not in text
+
+
+def test_each_reason_that_the_page_has_for_a_missing_library_is_used(compare):
+    text = (ROOT / "docs" / "compare.md").read_text()
+    for (model, name), reason in compare.WITHOUT.items():
+        assert any(f"{model} without " in line and compare.NAMES.get(name, name) in line and reason in line for line in text.splitlines())
 
 
 def test_the_files_of_results_and_their_commits_stand_first(compare):

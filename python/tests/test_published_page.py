@@ -4,6 +4,7 @@
 
 import importlib.util
 import json
+import sys
 import tomllib
 
 from conftest import ROOT
@@ -17,3 +18,4 @@ def test_the_page_of_published_networks_is_that_of_the_results(monkeypatch):
     spec.loader.exec_module(run)
     networks = [run.Published(**entry) for entry in tomllib.loads((folder / "models.toml").read_text())["model"]]
     assert run.PAGE.read_text() == run.page(networks, json.loads(run.RESULTS.read_text()))
+    monkeypatch.delitem(sys.modules, "models")  # tests/service has another one

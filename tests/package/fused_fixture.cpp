@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tensoa authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fused programs by hand, with the C ABI of docs/ahead_of_time.md: what the exporter would generate.
+// Fused programs by hand, with the C ABI of docs/package_format.md: what the exporter would generate.
 // Compiled once for each kind; without one it is the program of "mlp" (aot_layouts.hpp) that gives
 // m = x + 2 y + 3 z and n = x * y - z. Its workspace holds the rows of m, so that calls at the same
 // time must not share it.

@@ -93,7 +93,7 @@ def test_package_signature_target_programs_and_checks():
 
 
 def fuse(manifest, records):
-    """The records of a fused program, as docs/ahead_of_time.md has them."""
+    """The records of a fused program, as docs/package_format.md has them."""
     records["model/fused/x86-64-v4.so"] = b"4" * 4000
     manifest["fused"] = {
         "domains": [0],
