@@ -125,7 +125,8 @@ def test_sizes_and_models_of_another_machine_are_named_unless_a_program_printed_
 def test_each_reason_that_the_page_has_for_a_missing_library_is_used(compare):
     text = (ROOT / "docs" / "compare.md").read_text()
     for (model, name), reason in compare.WITHOUT.items():
-        assert any(f"{model} without " in line and compare.NAMES.get(name, name) in line and reason in line for line in text.splitlines())
+        library = compare.NAMES.get(name, name)
+        assert any(f"{model} without " in line and library in line and reason in line for line in text.splitlines())
 
 
 def test_the_files_of_results_and_their_commits_stand_first(compare):
