@@ -22,9 +22,9 @@ if(TARGET tensoa_program)
   if(TARGET tensoa_torch)
     install(TARGETS tensoa_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
-  # The results of `make models` and `make demo`: `tensoa track` finds them.
-  install(FILES "${PROJECT_BINARY_DIR}/models/tensoa.pt" "${PROJECT_BINARY_DIR}/models/tensoa.pt2" "${PROJECT_BINARY_DIR}/models/merge.pt"
-    "${PROJECT_BINARY_DIR}/models/merge.pt2"
+  # The results of `make models` and `make demo`: `tensoa track` finds them, and the rules of its candidate edges next to its model.
+  install(FILES "${PROJECT_BINARY_DIR}/models/tensoa.pt" "${PROJECT_BINARY_DIR}/models/tensoa.pt2" "${PROJECT_BINARY_DIR}/models/tensoa.graph.json"
+    "${PROJECT_BINARY_DIR}/models/merge.pt" "${PROJECT_BINARY_DIR}/models/merge.pt2"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/tensoa/models" OPTIONAL)
 endif()
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -44,7 +44,7 @@ inside() {
 # use PREFIX: the program, and programs of C, C++ and Fortran.
 use() {
   inside "$1/bin/tensoa --version && $1/bin/tensoa inspect model.pt2 >/dev/null"
-  [[ ! -f $root$1/share/tensoa/models/tensoa.pt2 ]] || inside "$1/bin/tensoa track generate:1 | tail -n 3"
+  [[ ! -f $root$1/share/tensoa/models/tensoa.pt2 ]] || inside "$1/bin/tensoa track generate:1 >track.txt; grep share/tensoa/models/tensoa.graph.json track.txt; tail -n 3 track.txt"
   inside "prefix=$1; . ./commands.sh; ./c_program network.pt2 >c.txt; ./fortran_program network.pt2 >fortran.txt"
   scripts/check_example.py examples/01_first_program.c cat "$root/work/c.txt"
   scripts/check_example.py examples/01_first_program.f90 cat "$root/work/fortran.txt"
