@@ -44,7 +44,7 @@ real_event := $(wildcard $(TENSOA_SHARED_DATA)/trackml)
 
 cpp_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' '*.cuh'))
 
-python_scripts = scripts/check_example.py scripts/check_packaging.py scripts/make_site.py scripts/write_interface.py
+python_scripts = $(wildcard scripts/*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build models packages demo test bench bench-packages headers format format-check lint conventions words tidy asan tsan clang hip \

@@ -8,8 +8,8 @@ separate comment line (all such regions of the file together, indentation taken 
 
 Each `code` in a table after a line `<!-- in: GLOB... -->` must be in one of these files, "…" standing for anything; a string
 literal of several lines is one line. Each `test_NAME: Suite.Case`, in any page, must be a test of the program test_NAME.
-Each `folder/file.ext` in backticks whose folder is in the tree must be a file, but for `in history, ` before it. docs/pitfalls.md names all of test_pitfalls,
-docs/README.md all pages of docs/.
+Each `folder/file.ext` in backticks whose folder is in the tree must be a file, but for `in history, ` before it.
+docs/pitfalls.md names all of test_pitfalls, docs/README.md all pages of docs/.
 """
 
 import re

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes python/tensoa/_runtime.pyi, the types of the built run time: `make stub`. A test says when it is out of date.
 
-    scripts/write_stub.py [FILE]     run by the Python of .venv, with python/ in PYTHONPATH
+scripts/write_stub.py [FILE]     run by the Python of .venv, with python/ in PYTHONPATH
 """
 
 import subprocess
@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from nanobind import stubgen
-
 from tensoa import _runtime
 
 ROOT = Path(__file__).resolve().parents[1]
