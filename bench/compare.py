@@ -472,10 +472,10 @@ def read_results():
 def page(files, before=None):
     """The text of the page. `files`: results by the name of their file; `before`: an earlier one."""
     results = {file["machine"]: file["runs"] for file in files.values()}
-    links = []
-    for name, file in files.items():
-        links.append(f"{file['machine']}, commit {file['commit']} ([{name}.json](../benchmarks/results/{name}.json))")
-    text = HEAD.replace("FILES", "; ".join(links)).replace("LOST", lost(results))
+    links = "; ".join(
+        f"{file['machine']}, commit {file['commit']} ([{name}.json](../benchmarks/results/{name}.json))" for name, file in files.items()
+    )
+    text = HEAD.replace("FILES", links).replace("LOST", lost(results))
     if before:
         text += then_and_now(before, results)
     return text + "".join(machine_section(name, file, files.values()) for name, file in files.items())

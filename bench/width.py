@@ -238,13 +238,12 @@ def worst(times):
 
 
 def columns_of(timed):
-    """Those that have a time of one of the kinds, at least."""
+    """Those that have a time of one of the kinds, at least. `timed`: the kinds that have times."""
     return [who for who in COLUMNS if any(who in of_rows for one in timed.values() for of_rows in one["times"].values())]
 
 
-def times_table(kinds):
+def times_table(timed):
     """The lines of the table of times; without the columns that are empty."""
-    timed = {name: one for name, one in kinds.items() if one.get("times")}
     there = columns_of(timed)
     text = f"| model | {' | '.join(COLUMNS[who] for who in there)} | worst |\n| --- |{' ---: |' * (len(there) + 1)}\n"
     for name, times in ((name, one["times"]) for name, one in timed.items()):
@@ -265,9 +264,8 @@ def reason(note):
     return cell(re.sub(r" \([^()]*\)", "", said).partition(", ")[0].rstrip(".!"))
 
 
-def missing_times(kinds):
+def missing_times(timed):
     """A line for each column of the table of times and reason why a cell is empty, with the kinds."""
-    timed = {name: one for name, one in kinds.items() if one.get("times")}
     lines = {}
     for who in columns_of(timed):
         for name, one in timed.items():
@@ -305,13 +303,14 @@ def page(results):
         for name, one in kinds.items():
             error = f"{one['error']:.1e}" if "error" in one else ""
             text += f"| {name} | {cell(one['made'])} | {error} |\n"
+        timed = {name: one for name, one in kinds.items() if one.get("times")}
         peers = [name for peer, name in PEERS.items() if device == "cpu" or not peer.startswith("onnxruntime")]
         text += TIMES.format(
             clock=CLOCKS[device],
             peers=ONNX if device == "cpu" else "",
             compared=f"{', '.join(peers[:-1])} and {peers[-1]}",
-        ) + times_table(kinds)
-        if lines := missing_times(kinds):
+        ) + times_table(timed)
+        if lines := missing_times(timed):
             text += EMPTY + lines
     return text
 
